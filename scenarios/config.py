@@ -1,0 +1,103 @@
+"""A run's configuration: frozen, validated, and the key under which equal runs are shared.
+
+Owns what may be asked of a run. Must not start anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from scenarios.catalog import SCENARIOS
+from scenarios.costs.gpus import GPUS
+from scenarios.costs.models import MODELS
+
+Precision = Literal["fp32", "tf32", "amp"]
+
+
+class RunConfig(BaseModel):
+    """What to run. Build it with `RunConfig.parse`, which turns every fault into one readable ValueError."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    scenario: str
+    gpu: str = "a100-80gb"
+    gpus: int = Field(default=8, ge=1, le=8)
+    model: str = ""
+    """Displayed model, whose costs are charged; empty means the scenario's own."""
+    batch: int = Field(default=256, ge=1, le=8192)
+    """Samples per GPU and step."""
+    precision: Precision = "amp"
+    epochs: int | None = Field(default=None, ge=1, le=100)
+    """None: as much as is worth watching (see `view_s`), at most two epochs."""
+    steps: int | None = Field(default=None, ge=4, le=100_000)
+    """None: no limit on the steps."""
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    hand_off: Literal["cpu", "nccl"] = "cpu"
+    """rank0_loading: hand shards out over the host, or GPU to GPU."""
+    preprocess: Literal["gpu", "cpu"] = "gpu"
+    """Where samples are decoded and augmented."""
+    backend: Literal["auto", "virtual", "cuda"] = "auto"
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> Self:
+        """Validate `values` (from a CLI, a URL or a page).
+
+        Raises ValueError with one line naming the field, its value and what is allowed.
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise ValueError(_first_fault(error)) from None
+
+    @field_validator("scenario")
+    @classmethod
+    def _known_scenario(cls, value: str) -> str:
+        return _one_of(value, SCENARIOS)
+
+    @field_validator("gpu")
+    @classmethod
+    def _known_gpu(cls, value: str) -> str:
+        return _one_of(value, GPUS)
+
+    @field_validator("model")
+    @classmethod
+    def _known_model(cls, value: str) -> str:
+        return value if value == "" else _one_of(value, MODELS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own_model(cls, values: Any) -> Any:
+        if isinstance(values, dict) and not values.get("model"):
+            scenario = SCENARIOS.get(str(values.get("scenario")))
+            if scenario is not None:
+                return {**values, "model": scenario.model}
+        return values
+
+    @property
+    def view_s(self) -> float | None:
+        """Virtual seconds after which a run without --epochs and --steps ends; None: no limit."""
+        return 12.0 if self.epochs is None and self.steps is None else None
+
+    @property
+    def key(self) -> str:
+        """Equal for equal configs: the key of single flight and of recordings."""
+        text = json.dumps(self.model_dump(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _one_of(value: str, allowed: Mapping[str, object]) -> str:
+    if value not in allowed:
+        raise ValueError(f"must be one of {', '.join(allowed)}")
+    return value
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    field = str(fault["loc"][0]) if fault["loc"] else "config"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{field}={str(fault['input'])[:60]!r}: {message}"

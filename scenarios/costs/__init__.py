@@ -1,0 +1,1 @@
+"""What the work of one training step costs on a named GPU: time, bytes and memory. Free of torch."""

@@ -1,0 +1,46 @@
+"""The settings of a Shardlab server, read from environment variables with the prefix SHARDLAB_.
+
+Owns names, defaults and limits. Must not read anything but the environment.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+PREFIX = "SHARDLAB_"
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+
+
+class Settings(BaseModel):
+    """One field per environment variable: `data_dir` is SHARDLAB_DATA_DIR and so on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data_dir: Path = PROJECT_ROOT / "data"
+    """Folder of the run records and the store."""
+    live_runs: int = Field(default=max(1, (os.cpu_count() or 2) // 2), ge=1, le=64)
+    """Runs computed at the same time; the rest queue."""
+    queue_limit: int = Field(default=50, ge=1, le=10_000)
+    """Runs that may wait; a request beyond it is refused with a message."""
+    run_limit_s: float = Field(default=120.0, gt=0, le=86_400)
+    """Wall-clock limit of one run."""
+    collective_limit_s: float = Field(default=20.0, gt=0, le=3_600)
+    """Wall-clock limit of one collective."""
+
+
+def load_settings(environ: dict[str, str] | None = None) -> Settings:
+    """Read the settings from `environ` (default: os.environ).
+
+    Raises ValueError naming the variable, its value and what is allowed.
+    """
+    env = dict(os.environ) if environ is None else environ
+    values = {name: env[PREFIX + name.upper()] for name in Settings.model_fields if PREFIX + name.upper() in env}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise ValueError(f"{PREFIX}{name.upper()}={values.get(name)!r}: {first['msg']}") from None
