@@ -1,0 +1,175 @@
+"""The record of a run on disk: written once by its supervisor, read by everyone else.
+
+A record is a folder with `config.json`, `events.jsonl` (what viewers see, ids from 1 without gaps), `spans.jsonl` and one log per
+rank. It alone is enough to replay, compare, export and diagnose a run. Owns the format; must not start, stop or draw anything.
+A truncated last line (a killed writer, a full disk) is ignored: everything before it stays readable.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from scenarios.telemetry import KINDS, STREAMS, Sample, Span
+
+EVENTS = "events.jsonl"
+SPANS = "spans.jsonl"
+
+Event = dict[str, Any]
+"""{"id": int, "event": "head"|"state"|"tick"|"strip"|"end", "data": {...}}"""
+
+
+def encode_event(event_id: int, event: str, data: dict[str, Any]) -> bytes:
+    """One line of events.jsonl."""
+    return json.dumps({"id": event_id, "event": event, "data": data}, separators=(",", ":")).encode() + b"\n"
+
+
+def read_events(run_dir: Path, after_id: int = 0) -> list[Event]:
+    """All whole events with an id above `after_id`, in order; empty where there is no record yet."""
+    return [event for event in _json_lines(run_dir / EVENTS) if isinstance(event, dict) and event.get("id", 0) > after_id]
+
+
+def append_event(run_dir: Path, event: str, data: dict[str, Any]) -> int:
+    """Append one event after the last whole one and return its id. Only for a record whose supervisor has ended.
+
+    Raises OSError when it cannot be written.
+    """
+    path = run_dir / EVENTS
+    whole = path.read_bytes() if path.exists() else b""
+    whole = whole[: whole.rfind(b"\n") + 1]
+    events = read_events(run_dir)
+    event_id = events[-1]["id"] + 1 if events else 1
+    with path.open("r+b" if path.exists() else "wb") as file:
+        file.truncate(len(whole))
+        file.seek(len(whole))
+        file.write(encode_event(event_id, event, data))
+        file.flush()
+        os.fsync(file.fileno())
+    return event_id
+
+
+def end_of(run_dir: Path) -> dict[str, Any] | None:
+    """The data of the `end` event; None while the run goes on."""
+    return next((event["data"] for event in reversed(read_events(run_dir)) if event["event"] == "end"), None)
+
+
+def is_over(run_dir: Path) -> bool:
+    return end_of(run_dir) is not None
+
+
+def summary_of(run_dir: Path) -> dict[str, Any] | None:
+    """The summary of an ended run; None while it goes on, or where it ended without one."""
+    end = end_of(run_dir)
+    return end["summary"] if end else None
+
+
+def spans_of(run_dir: Path) -> Iterator[Span]:
+    """The spans in the order of writing; damaged lines are left out."""
+    for row in _json_lines(run_dir / SPANS):
+        if isinstance(row, list) and len(row) == 8 and row[1] in STREAMS and row[2] in KINDS:
+            rank, stream, kind, step, start_ns, end_ns, busy_ns, sm_active = row
+            yield Span(
+                rank=rank, stream=stream, kind=kind, step=step,
+                start_ns=start_ns, end_ns=end_ns, busy_ns=busy_ns, sm_active=sm_active,
+            )
+
+
+def tick_of(samples: list[Sample]) -> dict[str, Any]:
+    """The `tick` event of one sample period: `samples` of all ranks, in rank order."""
+    first = max(samples, key=lambda sample: (sample.epoch, sample.epoch_pct))
+    return {
+        "t_ms": samples[0].end_ns // 1_000_000,
+        "step": max(sample.step for sample in samples),
+        "epoch": first.epoch,
+        "epoch_pct": round(first.epoch_pct, 2),
+        "util": [_rounded(sample.gpu_util, 1) for sample in samples],
+        "useful": [_rounded(sample.sm_active, 1) for sample in samples],
+        "spin": [_rounded(sample.spin_pct, 1) for sample in samples],
+        "mem": [_rounded(sample.memory_gib, 2) for sample in samples],
+        "power": [_rounded(sample.power_w, 0) for sample in samples],
+        "lr": [_rounded(sample.learning_rate, 6) for sample in samples],
+        "apart": [_rounded(sample.weights_apart, 6) for sample in samples],
+    }
+
+
+def samples_of(run_dir: Path) -> list[Sample]:
+    """All samples of a run, ordered by time and rank, as the viewers saw them."""
+    samples: list[Sample] = []
+    for event in read_events(run_dir):
+        if event["event"] != "tick":
+            continue
+        tick = event["data"]
+        for rank in range(len(tick["util"])):
+            samples.append(
+                Sample(
+                    rank=rank, end_ns=tick["t_ms"] * 1_000_000, step=tick["step"], epoch=tick["epoch"], epoch_pct=tick["epoch_pct"],
+                    gpu_util=tick["util"][rank], sm_active=tick["useful"][rank], spin_pct=tick["spin"][rank],
+                    memory_gib=tick["mem"][rank], power_w=tick["power"][rank],
+                    learning_rate=tick["lr"][rank], weights_apart=tick["apart"][rank],
+                )
+            )
+    return samples
+
+
+def source_of(run_dir: Path) -> str:
+    """`virtual` or `nvml`, as the record's head says; `unknown` where the record has none."""
+    return next((str(event["data"]["source"]) for event in read_events(run_dir) if event["event"] == "head"), "unknown")
+
+
+def samples_csv(run_dir: Path) -> str:
+    """The samples as CSV, one row per GPU and period; an empty cell was not measured."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(
+        ["source", "time_s", "gpu", "step", "epoch", "epoch_pct", "gpu_util_pct", "sm_active_pct", "spin_pct",
+         "memory_gib", "power_w", "learning_rate", "weights_apart"]
+    )
+    source = source_of(run_dir)
+    for sample in samples_of(run_dir):
+        writer.writerow(
+            [source, sample.end_ns / 1e9, sample.rank, sample.step, sample.epoch, sample.epoch_pct, sample.gpu_util, sample.sm_active,
+             sample.spin_pct, sample.memory_gib, sample.power_w, sample.learning_rate, sample.weights_apart]
+        )
+    return out.getvalue()
+
+
+def chrome_trace(run_dir: Path) -> dict[str, Any]:
+    """The spans in the Chrome trace event format (complete events, microseconds): one process a rank, one thread a stream."""
+    trace: list[dict[str, Any]] = []
+    ranks: set[int] = set()
+    for span in spans_of(run_dir):
+        if span.rank not in ranks:
+            ranks.add(span.rank)
+            trace.append({"ph": "M", "name": "process_name", "pid": span.rank, "args": {"name": f"rank {span.rank}"}})
+            for number, stream in enumerate(STREAMS):
+                trace.append({"ph": "M", "name": "thread_name", "pid": span.rank, "tid": number, "args": {"name": stream}})
+        trace.append(
+            {
+                "ph": "X", "name": span.kind, "cat": "host" if span.stream == "host" else "kernel", "pid": span.rank,
+                "tid": STREAMS.index(span.stream), "ts": span.start_ns / 1000, "dur": (span.end_ns - span.start_ns) / 1000,
+                "args": {"step": span.step, "busy_us": span.busy_ns / 1000, "sm_active": span.sm_active},
+            }
+        )
+    return {"traceEvents": trace, "displayTimeUnit": "ms", "source": source_of(run_dir)}
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    return None if value is None else round(value, digits)
+
+
+def _json_lines(path: Path) -> Iterator[Any]:
+    """Every whole line that is JSON. What follows the last newline is not whole."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return
+    for line in text[: text.rfind(b"\n") + 1].splitlines():
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
