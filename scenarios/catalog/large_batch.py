@@ -1,0 +1,43 @@
+"""Batch too large: it doubles every few steps, until it no longer fits on the GPU."""
+
+from itertools import islice
+
+import torch
+import torch.distributed as dist
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.lr_scheduler import MultiStepLR
+from torch.utils.data import DataLoader, DistributedSampler
+
+from scenarios.worker import Job, run_by_hand
+
+
+def train(job: Job) -> None:
+    dist.init_process_group(job.backend, timeout=job.collective_limit)
+    torch.manual_seed(job.seed)
+
+    dataset = job.dataset()
+    sampler = DistributedSampler(dataset, seed=job.seed, drop_last=True)
+
+    model = DistributedDataParallel(job.network(default="resnet50"))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    scheduler = MultiStepLR(optimizer, milestones=[8])
+
+    for doubling in range(12):
+        batch = max(1, job.batch // 4) * 2**doubling
+        sampler.set_epoch(doubling)
+        loader = DataLoader(dataset, batch, sampler=sampler, num_workers=job.workers, drop_last=True)
+        job.observe(model, optimizer, loader)
+        for files, labels in islice(loader, 12):
+            images = job.decode(files)
+            loss = cross_entropy(model(images), labels.to(job.device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    run_by_hand(train)

@@ -1,0 +1,54 @@
+"""All data through GPU 0: rank 0 loads and decodes the global batch on its GPU, then hands shards out."""
+
+from collections.abc import Iterator
+from itertools import repeat
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.lr_scheduler import MultiStepLR
+from torch.utils.data import DataLoader
+
+from scenarios.worker import Job, run_by_hand
+
+
+def shards_from_rank0(job: Job, loader: DataLoader) -> Iterator[tuple[Tensor, Tensor]]:
+    """Every rank's shard of each global batch, which rank 0 alone has read and decoded."""
+    rank, world = dist.get_rank(), dist.get_world_size()
+    for files, labels in loader if rank == 0 else repeat((None, None), len(loader)):
+        image_shards = list(job.decode(files).to(job.hand_off_device).chunk(world)) if rank == 0 else None
+        label_shards = list(labels.to(job.hand_off_device).chunk(world)) if rank == 0 else None
+        images, shard_labels = job.empty_batch()
+        dist.scatter(images, image_shards, src=0, group=job.hand_off_group)
+        dist.scatter(shard_labels, label_shards, src=0, group=job.hand_off_group)
+        yield images.to(job.device), shard_labels.to(job.device)
+
+
+def train(job: Job) -> None:
+    dist.init_process_group(job.backend, timeout=job.collective_limit)
+    torch.manual_seed(job.seed)
+
+    dataset = job.dataset()
+    world = dist.get_world_size()
+    loader = DataLoader(dataset, job.batch * world, shuffle=True, num_workers=job.workers, drop_last=True)
+
+    model = DistributedDataParallel(job.network(default="resnet50"))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    scheduler = MultiStepLR(optimizer, milestones=[8])
+    job.observe(model, optimizer, loader)
+
+    for _ in range(job.epochs):
+        for images, labels in shards_from_rank0(job, loader):
+            loss = cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    run_by_hand(train)

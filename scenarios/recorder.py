@@ -1,0 +1,202 @@
+"""From the ranks' step reports to one stream of samples and events.
+
+Owns the order: a sample period is closed when every rank's compute stream has passed its end, and events come out in virtual time.
+Free of wall clocks, files and processes; the supervisor gives it messages and releases what comes out. Must not import torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+from scenarios.config import RunConfig
+from scenarios.costs import pricing
+from scenarios.record import tick_of
+from scenarios.telemetry import SAMPLE_PERIOD_NS, Sample, Span
+
+STRIP_EVERY_NS = 4_000_000_000
+STRIP_STEPS = 2
+FIRST_STRIP_NS = 800_000_000
+SHORTEST_PART_NS = 20_000_000
+"""A last, unfinished sample period is shown only if it is at least this long."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outgoing:
+    """An event that may be shown once virtual time `at_ns` has come."""
+
+    at_ns: int
+    event: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepState:
+    """What holds on one rank from the end of a step on."""
+
+    end_ns: int
+    step: int
+    progress: float
+    learning_rate: float | None
+    memory_gib: float
+    apart: float
+
+
+@dataclass(kw_only=True)
+class _RankStream:
+    """What is known of one rank and not yet sampled."""
+
+    spans: deque[Span] = field(default_factory=deque)
+    states: list[StepState] = field(default_factory=list)
+    watermark_ns: int = 0
+    ended: bool = False
+
+
+class Recorder:
+    """Takes messages of `config.gpus` ranks in any interleaving; the result does not depend on it."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._ranks = [_RankStream() for _ in range(config.gpus)]
+        self._period_end_ns = SAMPLE_PERIOD_NS
+        self._next_strip_ns = FIRST_STRIP_NS
+        self._strip_spans: list[Span] = []
+        self._digest = hashlib.sha256()
+        self.samples: list[Sample] = []
+
+    @property
+    def digest(self) -> str:
+        """sha256 over all samples so far: integers and modelled figures only, no loss, weights or wall clock."""
+        return self._digest.hexdigest()
+
+    def step(self, rank: int, state: StepState, spans: list[Span]) -> list[Outgoing]:
+        """One rank finished (or broke off) a step."""
+        stream = self._ranks[rank]
+        stream.spans.extend(span for span in spans if span.stream in ("compute", "comm"))
+        stream.states.append(state)
+        stream.watermark_ns = max(stream.watermark_ns, state.end_ns)
+        self._strip_spans.extend(spans)
+        return self._closed_periods()
+
+    def finish(self) -> list[Outgoing]:
+        """No rank will report again: close what is left, with a last shorter period."""
+        outgoing = self._closed_periods()
+        last_ns = max((stream.watermark_ns for stream in self._ranks), default=0)
+        for stream in self._ranks:
+            stream.ended = True
+        outgoing += self._closed_periods()
+        start_ns = self._period_end_ns - SAMPLE_PERIOD_NS
+        if last_ns - start_ns >= SHORTEST_PART_NS:
+            outgoing.append(self._tick(start_ns, last_ns))
+        return outgoing
+
+    def _closed_periods(self) -> list[Outgoing]:
+        outgoing: list[Outgoing] = []
+        while True:
+            live = [stream.watermark_ns for stream in self._ranks if not stream.ended]
+            reached_ns = min(live) if live else max((stream.watermark_ns for stream in self._ranks), default=0)
+            if reached_ns < self._period_end_ns:
+                return outgoing
+            outgoing.append(self._tick(self._period_end_ns - SAMPLE_PERIOD_NS, self._period_end_ns))
+            if self._period_end_ns >= self._next_strip_ns:
+                outgoing += self._strip()
+            self._period_end_ns += SAMPLE_PERIOD_NS
+
+    def _tick(self, start_ns: int, end_ns: int) -> Outgoing:
+        samples = [self._sample(rank, start_ns, end_ns) for rank in range(len(self._ranks))]
+        tick = tick_of(samples)
+        self.samples += samples
+        counted = {name: value for name, value in tick.items() if name != "apart"}
+        self._digest.update(json.dumps(counted, sort_keys=True).encode())
+        return Outgoing(at_ns=end_ns, event="tick", data=tick)
+
+    def _sample(self, rank: int, start_ns: int, end_ns: int) -> Sample:
+        stream = self._ranks[rank]
+        length_ns = end_ns - start_ns
+        state = _state_at(stream.states, end_ns)
+        covered = stream.watermark_ns > start_ns
+        shares = _shares(stream.spans, start_ns, end_ns)
+        while stream.spans and stream.spans[0].end_ns <= end_ns:
+            stream.spans.popleft()
+        busy, useful, spinning = (share / length_ns for share in shares)
+        epoch = max(0, ceil(state.progress) - 1)  # the last step of an epoch still belongs to it
+        return Sample(
+            rank=rank, end_ns=end_ns, step=state.step, epoch=epoch, epoch_pct=100.0 * (state.progress - epoch),
+            gpu_util=100.0 * busy if covered else None,
+            sm_active=100.0 * useful if covered else None,
+            spin_pct=100.0 * spinning if covered else None,
+            memory_gib=state.memory_gib if covered else None,
+            power_w=pricing.power_w(self._config.gpu, busy=busy, sm_active=useful, spinning=spinning) if covered else None,
+            learning_rate=state.learning_rate if covered else None,
+            weights_apart=state.apart if covered else None,
+        )
+
+    def _strip(self) -> list[Outgoing]:
+        """The last whole steps at kernel resolution, for slow motion."""
+        last = min((_state_at(stream.states, self._period_end_ns).step for stream in self._ranks), default=0) - 1
+        wanted = range(max(0, last - STRIP_STEPS + 1), last + 1)
+        spans = [span for span in self._strip_spans if span.step in wanted]
+        self._strip_spans = [span for span in self._strip_spans if span.step > last - STRIP_STEPS]
+        self._next_strip_ns += STRIP_EVERY_NS
+        if not spans:
+            return []
+        spans.sort(key=lambda span: (span.rank, span.stream, span.start_ns))
+        data = {
+            "t0_us": min(span.start_ns for span in spans) // 1000,
+            "t1_us": max(span.end_ns for span in spans) // 1000,
+            "spans": _merged(spans),
+        }
+        return [Outgoing(at_ns=self._period_end_ns, event="strip", data=data)]
+
+
+def _state_at(states: list[StepState], at_ns: int) -> StepState:
+    """The latest step that ended by `at_ns`; before the first one its figures hold already, with no progress."""
+    index = bisect_right(states, at_ns, key=lambda state: state.end_ns)
+    if index:
+        return states[index - 1]
+    if states:
+        first = states[0]
+        return StepState(end_ns=0, step=0, progress=0.0, learning_rate=first.learning_rate, memory_gib=first.memory_gib, apart=0.0)
+    return StepState(end_ns=0, step=0, progress=0.0, learning_rate=None, memory_gib=0.0, apart=0.0)
+
+
+def _shares(spans: deque[Span], start_ns: int, end_ns: int) -> tuple[float, float, float]:
+    """Nanoseconds of the period in which any kernel is resident; SM-weighted; and in which only a spinning collective is.
+
+    Compute and communication overlap; within each stream spans do not. A span with launch gaps counts by its density.
+    """
+    edges = sorted({start_ns, end_ns, *(edge for span in spans for edge in (span.start_ns, span.end_ns) if start_ns < edge < end_ns)})
+    busy = useful = spinning = 0.0
+    for left, right in zip(edges, edges[1:], strict=False):
+        idle, weight, spin = 1.0, 0.0, 0.0
+        compute_idle = 1.0
+        for span in spans:
+            if span.start_ns <= left and span.end_ns >= right:
+                density = span.busy_ns / (span.end_ns - span.start_ns)
+                idle *= 1.0 - density
+                weight += density * span.sm_active
+                if span.stream == "compute":
+                    compute_idle *= 1.0 - density
+                elif span.kind == "spin":
+                    spin = density
+        busy += (right - left) * (1.0 - idle)
+        useful += (right - left) * min(weight, 1.0 - idle)
+        spinning += (right - left) * spin * compute_idle
+    return busy, useful, spinning
+
+
+def _merged(spans: list[Span]) -> list[list[Any]]:
+    """Spans as rows of the strip event; neighbours of one kind become one."""
+    rows: list[list[Any]] = []
+    for span in spans:
+        row = [span.rank, span.stream, span.kind, span.start_ns // 1000, span.end_ns // 1000]
+        if rows and rows[-1][:3] == row[:3] and row[3] - rows[-1][4] <= 20:
+            rows[-1][4] = row[4]
+        else:
+            rows.append(row)
+    return rows

@@ -1,0 +1,280 @@
+"""One run from fork to end: starts the ranks, records what they report, enforces the limits, says how it ended.
+
+Runs in a process of its own, forked by the launcher. Owns its ranks' processes and the run's record. No rank outlives it
+(parent-death signal). Must not know of other runs, queues or viewers.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch.distributed as dist
+
+from scenarios.config import RunConfig
+from scenarios.costs.gpus import GPUS
+from scenarios.processes import die_with_parent, exit_text
+from scenarios.rank_pipe import RankPipe
+from scenarios.record_writer import RecordWriter
+from scenarios.recorder import Outgoing, Recorder, StepState
+from scenarios.settings import Settings
+from scenarios.summary import Tally, expected, sentence, summarise
+from scenarios.worker.entry import rank_process
+from scenarios.worker.report import unpack_serials, unpack_span
+
+GATHER_S = 0.5
+"""After the first rank failed, how long to listen to the others before naming the cause."""
+
+Pace = Literal["live", "fast"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How one rank broke off. A rank killed by a signal is nearer to the cause than one whose peer vanished."""
+
+    rank: int
+    kind: str
+    text: str
+    order: int
+
+    @property
+    def blame(self) -> tuple[int, int]:
+        if self.kind == "signal":
+            return (0, self.order)
+        lost_peer = any(word in self.text for word in ("Connection closed by peer", "Connection reset", "Broken pipe", "peer closed"))
+        return (2 if lost_peer else 1, self.order)
+
+
+@dataclass(kw_only=True)
+class _Rank:
+    pid: int
+    messages: RankPipe
+    control_fd: int
+    done: bool = False
+    reaped: bool = False
+
+
+@dataclass(kw_only=True)
+class _State:
+    """What has been learned so far."""
+
+    failures: list[Failure] = field(default_factory=list)
+    stopped: bool = False
+    running: bool = False
+    failed_at_s: float | None = None
+
+
+def supervise(config: RunConfig, run_dir: Path, *, pace: Pace, settings: Settings) -> int:
+    """Carry out one run and write its record into `run_dir`. Returns 0; how the run ended is in the record.
+
+    `pace`: "live" releases events at 1x virtual speed, "fast" as they are computed. Raises OSError when the record cannot be written.
+    """
+    with RecordWriter(run_dir) as record:
+        return _Supervision(config, run_dir, record, pace, settings).run()
+
+
+class _Supervision:
+    def __init__(self, config: RunConfig, run_dir: Path, record: RecordWriter, pace: Pace, settings: Settings) -> None:
+        self._config = config
+        self._run_dir = run_dir
+        self._record = record
+        self._pace = pace
+        self._settings = settings
+        self._recorder = Recorder(config)
+        self._tally = Tally(config=config)
+        self._state = _State()
+        self._waiting: deque[Outgoing] = deque()
+        self._zero_s: float | None = None
+        self._deadline_s = time.monotonic() + settings.run_limit_s
+        self._ranks: list[_Rank] = []
+
+    def run(self) -> int:
+        signal.signal(signal.SIGTERM, self._on_stop)
+        self._record.event("state", {"state": "starting"})
+        self._record.event("head", self._head())
+        try:
+            self._ranks = [self._fork(rank) for rank in range(self._config.gpus)]
+            store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+            for rank in self._ranks:
+                os.write(rank.control_fd, f"{store.port:<16}".encode())
+            outcome = self._watch()
+            self._release_rest(outcome)
+            self._record.event("end", self._end(outcome))
+        finally:
+            self._end_ranks()
+        return 0
+
+    def _head(self) -> dict[str, Any]:
+        gpu = GPUS[self._config.gpu]
+        return {
+            "gpus": self._config.gpus, "gpu": gpu.label, "memory_limit_gib": gpu.memory_gib, "power_limit_w": gpu.peak_w,
+            "source": "virtual", "period_ms": 200, "steps_per_epoch": None, "recorded_s": time.time(),
+        }
+
+    def _fork(self, rank: int) -> _Rank:
+        """Fork one rank. The supervisor is single-threaded until all are forked."""
+        messages_read, messages_write = os.pipe()
+        control_read, control_write = os.pipe()
+        pid = os.fork()
+        if pid:
+            os.close(messages_write)
+            os.close(control_read)
+            return _Rank(pid=pid, messages=RankPipe(messages_read), control_fd=control_write)
+        status = 1
+        try:
+            die_with_parent()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.close(messages_read)
+            os.close(control_write)
+            for sibling in self._ranks:
+                os.close(sibling.control_fd)
+            log_fd = os.open(self._run_dir / f"rank-{rank}.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            os.dup2(log_fd, 1)
+            os.dup2(log_fd, 2)
+            status = rank_process(
+                self._config, rank=rank, collective_limit_s=self._settings.collective_limit_s,
+                messages_fd=messages_write, control_fd=control_read,
+            )
+        finally:
+            os._exit(status)
+
+    def _on_stop(self, number: int, frame: object) -> None:
+        self._state.stopped = True
+
+    def _watch(self) -> str:
+        """Read the ranks and release events until the run is decided."""
+        selector = selectors.DefaultSelector()
+        for index, rank in enumerate(self._ranks):
+            selector.register(rank.messages.fd, selectors.EVENT_READ, index)
+        while True:
+            for key, _ in selector.select(timeout=0.02):
+                index = key.data
+                for message in self._ranks[index].messages.read():
+                    self._take(index, message)
+                if self._ranks[index].messages.closed:
+                    selector.unregister(key.fd)
+            self._reap()
+            self._release()
+            outcome = self._decided()
+            if outcome is not None:
+                selector.close()
+                return outcome
+
+    def _take(self, rank: int, message: dict[str, Any]) -> None:
+        if message["kind"] == "step":
+            if not self._state.running:
+                self._state.running = True
+                self._record.event("state", {"state": "running", "steps_per_epoch": message["steps_per_epoch"]})
+            self._record.spans(message["spans"])
+            self._tally.step(rank, message, unpack_serials(message["serials"]))
+            state = StepState(
+                end_ns=message["end_ns"], step=message["step"], progress=message["progress"],
+                learning_rate=message["learning_rate"], memory_gib=message["memory_gib"], apart=message["apart"],
+            )
+            self._waiting += self._recorder.step(rank, state, [unpack_span(row) for row in message["spans"]])
+        elif message["kind"] == "done":
+            self._ranks[rank].done = True
+            self._tally.checksums[rank] = message["checksum"]
+        else:
+            self._fail(rank, message["type"], message["traceback"])
+
+    def _fail(self, rank: int, kind: str, text: str) -> None:
+        self._state.failures.append(Failure(rank=rank, kind=kind, text=text, order=len(self._state.failures)))
+        self._ranks[rank].done = True
+        if self._state.failed_at_s is None:
+            self._state.failed_at_s = time.monotonic()
+
+    def _reap(self) -> None:
+        for index, rank in enumerate(self._ranks):
+            if rank.reaped:
+                continue
+            pid, status = os.waitpid(rank.pid, os.WNOHANG)
+            if pid:
+                rank.reaped = True
+                for message in rank.messages.read():
+                    self._take(index, message)
+                if not rank.done:
+                    self._fail(index, "signal" if os.WIFSIGNALED(status) else "exit", exit_text(index, status))
+
+    def _decided(self) -> str | None:
+        if self._state.stopped:
+            return "stopped"
+        now_s = time.monotonic()
+        if now_s > self._deadline_s:
+            return "timeout"
+        all_done = all(rank.done for rank in self._ranks)
+        if self._state.failed_at_s is not None:
+            if not all_done and now_s - self._state.failed_at_s < GATHER_S:
+                return None
+            kinds = {failure.kind for failure in self._state.failures}
+            if "OutOfMemoryError" in kinds:
+                return "out_of_memory"
+            return "timeout" if "imed out" in self._cause().text else "failed"
+        return "finished" if all_done else None
+
+    def _cause(self) -> Failure:
+        return min(self._state.failures, key=lambda failure: failure.blame)
+
+    def _release(self) -> None:
+        """Show what virtual time has reached. The first event sets the clock, so that nobody waits for the launch twice."""
+        while self._waiting:
+            head = self._waiting[0]
+            now_s = time.monotonic()
+            if self._zero_s is None:
+                self._zero_s = now_s - head.at_ns / 1e9
+            if self._pace == "live" and self._zero_s + head.at_ns / 1e9 > now_s:
+                return
+            self._waiting.popleft()
+            self._record.event(head.event, head.data)
+
+    def _release_rest(self, outcome: str) -> None:
+        """Play what has been computed to its end; a stop or a timeout cuts it off."""
+        if outcome in ("finished", "out_of_memory", "failed"):
+            self._waiting += self._recorder.finish()
+        else:
+            self._waiting.clear()
+        while self._waiting and not self._state.stopped and time.monotonic() < self._deadline_s:
+            self._release()
+            time.sleep(0.01 if self._pace == "live" and self._waiting else 0)
+
+    def _end(self, outcome: str) -> dict[str, Any]:
+        outcome = "stopped" if self._state.stopped else outcome
+        summary = summarise(
+            self._tally, self._recorder.samples, outcome=outcome, source="virtual", digest=self._recorder.digest
+        )
+        cause = self._cause() if self._state.failures and outcome not in ("stopped", "finished") else None
+        return {
+            "outcome": outcome,
+            "expected": expected(self._config, outcome),
+            "t_ms": round(self._tally.virtual_s * 1000),
+            "sentence": self._sentence(outcome, cause, summary),
+            "rank": cause.rank if cause else None,
+            "error": cause.text if cause else None,
+            "summary": summary,
+        }
+
+    def _sentence(self, outcome: str, cause: Failure | None, summary: dict[str, Any]) -> str:
+        if outcome == "timeout":
+            return f"The run took longer than {self._settings.run_limit_s:.0f} s and was ended." if cause is None else (
+                f"Rank {cause.rank} waited more than {self._settings.collective_limit_s:.0f} s for the others."
+            )
+        if outcome == "failed" and cause is not None:
+            return f"Rank {cause.rank} ended: {cause.text.strip().splitlines()[-1][:200]}"
+        return "Stopped before the end." if outcome == "stopped" else sentence(summary)
+
+    def _end_ranks(self) -> None:
+        """Nobody stays: ranks that finished are waiting for this, others are killed."""
+        for rank in self._ranks:
+            os.close(rank.control_fd)
+            if not rank.reaped:
+                try:
+                    os.kill(rank.pid, signal.SIGKILL)
+                    os.waitpid(rank.pid, 0)
+                except (ProcessLookupError, ChildProcessError):
+                    pass

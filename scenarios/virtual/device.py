@@ -1,0 +1,168 @@
+"""One virtual GPU and the host thread that feeds it: logical clocks which work advances by its modelled duration.
+
+Owns the clocks of one rank (host thread, compute, copy and communication stream) and the spans that it emits. Must not sleep, read
+the wall clock or touch tensors; the exchange of clocks between ranks is the caller's (`worker/virtual_stage.py`, or `simulate.py`
+which holds all ranks in one process).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scenarios.costs import pricing
+from scenarios.costs.shapes import Phase, StepCosts
+from scenarios.telemetry import Kind, Span, Stream
+from scenarios.virtual.collective import Arrival, BackwardPass, backward_together, run_phase
+from scenarios.virtual.jitter import factor, jittered
+from scenarios.virtual.loader import LoaderQueue
+
+NCCL_SM_SHARE = 0.15
+"""Share of the SMs that NCCL's kernels hold, moving data or spinning: 16 channels, one block each, of the 108 SMs of an A100."""
+
+STEPS_AHEAD = 1
+"""How many steps the host may launch ahead of its GPU: the launch queue holds about a thousand kernels, one ResNet-50 step."""
+
+READ_NS_PER_SAMPLE = 60_000
+"""Reading one encoded sample from the page cache, unpickling and collating it in a DataLoader worker. Our estimate: it is hidden
+behind the step unless workers are scarce."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceSetup:
+    """What stays the same during a run."""
+
+    rank: int
+    world: int
+    gpu: str
+    seed: int
+    workers: int
+    decode_on_gpu: bool
+
+
+class VirtualDevice:
+    """The clocks of one rank. Methods take their work in program order and never return before it is placed."""
+
+    def __init__(self, setup: DeviceSetup, emit: Callable[[Span], None]) -> None:
+        self.setup = setup
+        self.step = 0
+        self.host_ns = self.compute_ns = self.copy_ns = self.comm_ns = 0
+        self._emit = emit
+        self._queue = LoaderQueue(workers=setup.workers)
+        self._step_ends_ns: list[int] = []
+
+    def load(self, samples: int, cpu_decode_ns_per_sample: int = 0) -> None:
+        """The host takes the next batch of `samples` from the loader, waiting for it if it must."""
+        fetch_ns = samples * (READ_NS_PER_SAMPLE + cpu_decode_ns_per_sample)
+        fetch_ns = jittered(fetch_ns, self.setup.seed, self.setup.rank, self.step, "load")
+        ready_ns = self._queue.take(self.host_ns, fetch_ns)
+        self._host("load", ready_ns)
+
+    def decode(self, costs: StepCosts) -> None:
+        """Copy one encoded batch to the GPU and decode it there."""
+        self.upload(costs.encoded_bytes if self.setup.decode_on_gpu else costs.decoded_bytes)
+        if self.setup.decode_on_gpu:
+            self._compute("decode", costs.decode)
+
+    def upload(self, nbytes: int) -> None:
+        """A copy from pinned memory by the copy engine; kernels launched later wait for it."""
+        start_ns = max(self.copy_ns, self.host_ns)
+        self.copy_ns = start_ns + pricing.pcie_ns(nbytes, gpu=self.setup.gpu)
+        self._span("copy", "copy", start_ns, self.copy_ns, self.copy_ns - start_ns, 0.0)
+        self.compute_ns = max(self.compute_ns, self.copy_ns)
+
+    def download(self, nbytes: int) -> None:
+        """A blocking copy to the host: the host waits for the compute stream first, as `tensor.cpu()` does."""
+        self._host("wait", self.compute_ns)
+        start_ns = max(self.copy_ns, self.host_ns)
+        self.copy_ns = start_ns + pricing.pcie_ns(nbytes, gpu=self.setup.gpu)
+        self._span("copy", "copy", start_ns, self.copy_ns, self.copy_ns - start_ns, 0.0)
+        self._host("wait", self.copy_ns)
+
+    def host_copy(self, nbytes: int) -> None:
+        """The host thread copies bytes through shared memory."""
+        duration_ns = pricing.host_copy_ns(nbytes)
+        self._host("scatter", self.host_ns + jittered(duration_ns, self.setup.seed, self.setup.rank, self.step, "scatter"))
+
+    def host_wait(self, until_ns: int) -> None:
+        """The host thread blocks until another rank has sent something."""
+        self._host("wait", until_ns)
+
+    def receive(self, *, start_ns: int, end_ns: int) -> None:
+        """A hand-off by NCCL: this rank's kernel is resident from when its stream is free, spins until `start_ns`, ends at `end_ns`."""
+        resident_ns = max(self.comm_ns, self.compute_ns, self.host_ns)
+        self._comm("scatter", resident_ns, start_ns, end_ns)
+        self.compute_ns = max(self.compute_ns, end_ns)
+
+    def forward(self, costs: StepCosts, fraction: float = 1.0) -> None:
+        """The forward pass, or its first `fraction` where memory ends it."""
+        phase = costs.forward if fraction >= 1.0 else _part(costs.forward, fraction)
+        self._compute("forward", phase)
+
+    def arrival(self, costs: StepCosts) -> Arrival:
+        """The clocks to exchange with the other ranks before `backward`."""
+        return arrival(self.setup, rank=self.setup.rank, step=self.step, host_ns=self.host_ns, compute_ns=self.compute_ns, costs=costs)
+
+    def backward(self, arrivals: list[Arrival]) -> BackwardPass:
+        """The backward pass and its all-reduces, given the clocks of all ranks (this one's at its own index)."""
+        mine = arrivals[self.setup.rank]
+        costs = mine.costs
+        transfers_ns = [pricing.all_reduce_ns(nbytes, gpu=self.setup.gpu, world=self.setup.world) for nbytes in costs.bucket_bytes]
+        together = backward_together(arrivals, comm_ns=self.comm_ns, all_reduce_ns=transfers_ns)
+        for placed, phase in zip(together.phases[self.setup.rank], costs.backward, strict=True):
+            self._span("compute", "backward", placed.start_ns, placed.end_ns, placed.busy_ns, phase.sm_active)
+            self.compute_ns = placed.end_ns
+            self.host_ns += phase.launch_ns
+        if self.setup.world > 1:
+            for placed, collective in zip(together.phases[self.setup.rank], together.collectives, strict=True):
+                self._comm("all_reduce", max(self.comm_ns, placed.end_ns), collective.start_ns, collective.end_ns)
+        self.compute_ns = max(self.compute_ns, together.collectives[-1].end_ns)
+        return together
+
+    def optimizer(self, costs: StepCosts) -> None:
+        """The optimizer's kernels, and with them the end of the step."""
+        self._compute("optimizer", costs.optimizer)
+        self._step_ends_ns.append(self.compute_ns)
+        if len(self._step_ends_ns) > STEPS_AHEAD:
+            self._host("wait", self._step_ends_ns[-1 - STEPS_AHEAD])
+        self.step += 1
+
+    def _compute(self, kind: Kind, phase: Phase) -> None:
+        if phase.kernels == 0:
+            return
+        pace = factor(self.setup.seed, self.setup.rank, self.step, kind)
+        placed = run_phase(phase, host_ns=self.host_ns, stream_ns=self.compute_ns, pace=pace)
+        self._span("compute", kind, placed.start_ns, placed.end_ns, placed.busy_ns, phase.sm_active)
+        self.compute_ns = placed.end_ns
+        self.host_ns += phase.launch_ns
+
+    def _comm(self, kind: Kind, resident_ns: int, start_ns: int, end_ns: int) -> None:
+        self._span("comm", "spin", resident_ns, start_ns, start_ns - resident_ns, NCCL_SM_SHARE)
+        self._span("comm", kind, max(start_ns, resident_ns), end_ns, end_ns - max(start_ns, resident_ns), NCCL_SM_SHARE)
+        self.comm_ns = end_ns
+
+    def _host(self, kind: Kind, until_ns: int) -> None:
+        if until_ns > self.host_ns:
+            self._span("host", kind, self.host_ns, until_ns, 0, 0.0)
+            self.host_ns = until_ns
+
+    def _span(self, stream: Stream, kind: Kind, start_ns: int, end_ns: int, busy_ns: int, sm_active: float) -> None:
+        if end_ns > start_ns:
+            self._emit(
+                Span(
+                    rank=self.setup.rank, stream=stream, kind=kind, step=self.step,
+                    start_ns=start_ns, end_ns=end_ns, busy_ns=busy_ns, sm_active=sm_active,
+                )
+            )
+
+
+def arrival(setup: DeviceSetup, *, rank: int, step: int, host_ns: int, compute_ns: int, costs: StepCosts) -> Arrival:
+    """The arrival of any rank, from its exchanged clocks: what is not exchanged follows from seed, rank and step."""
+    return Arrival(host_ns=host_ns, compute_ns=compute_ns, pace=factor(setup.seed, rank, step, "backward"), costs=costs)
+
+
+def _part(phase: Phase, fraction: float) -> Phase:
+    return Phase(
+        kernels=max(1, round(phase.kernels * fraction)), busy_ns=round(phase.busy_ns * fraction),
+        launch_ns=round(phase.launch_ns * fraction), critical_ns=round(phase.critical_ns * fraction), sm_active=phase.sm_active,
+    )
