@@ -1,0 +1,52 @@
+# Everything one needs to run, test and measure Shardlab. Needs Python 3.11 or newer and git; the rest is set up in .venv.
+#
+#   make run      set up, then the app on http://localhost:8501 (PORT=9000 for another port)
+#   make test     set up, then every test
+#   make bench    set up, then every benchmark, one JSON line each
+#   make setup    everything in .venv, nothing started
+#   make clean    forget what was set up (run records in data/ stay)
+
+PORT ?= 8501
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# The first interpreter that is new enough; `make PYTHON=/path/to/python3 setup` names one.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14; do \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
+
+.PHONY: setup run test bench check clean chromium
+
+setup: $(VENV)/.ready-dev
+
+run: $(VENV)/.ready
+	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
+
+test: $(VENV)/.ready-dev chromium
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.ready-dev chromium
+	@for script in tests/benchmarks/[a-z]*.py; do $(BIN)/python $$script --json || exit 1; done
+
+check: $(VENV)/.ready-dev
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+
+chromium: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.browser.chromium
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Shardlab needs Python 3.11 or newer; none was found. Name one: make PYTHON=/path/to/python3 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "Setting up in $(VENV) with $$($(PYTHON) --version); this takes a few minutes, once"
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { rm -rf $(VENV); sh .ci/debian python3-venv && $(PYTHON) -m venv $(VENV); }
+
+# The stamps are newer than the pins they stand for: a second call has nothing to do.
+$(VENV)/.ready: requirements.txt | $(BIN)/python
+	$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/.ready-dev: requirements-dev.txt $(VENV)/.ready
+	$(PIP) -r requirements-dev.txt
+	@touch $@
