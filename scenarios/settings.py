@@ -29,6 +29,12 @@ class Settings(BaseModel):
     """Wall-clock limit of one run."""
     collective_limit_s: float = Field(default=20.0, gt=0, le=3_600)
     """Wall-clock limit of one collective."""
+    runs_kept: int = Field(default=200, ge=10, le=100_000)
+    """Records kept on disk; older ones are removed, except the newest good one of each experiment's default config."""
+    viewers_limit: int = Field(default=4_000, ge=1, le=100_000)
+    """Open live feeds, all viewers together."""
+    viewers_per_client_limit: int = Field(default=2_000, ge=1, le=100_000)
+    """Open live feeds of one network address. A class often shares one."""
 
 
 def load_settings(environ: dict[str, str] | None = None) -> Settings:

@@ -1,0 +1,93 @@
+"""What the server knows of a run: a frozen view for pages and feed, and the mutable entry of one in flight.
+
+Owns no thread, file or process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from scenarios.config import RunConfig
+from scenarios.run_folder import Entry, Pace
+from scenarios.run_queue import Priority
+
+State = Literal["queued", "starting", "running", "finished", "out_of_memory", "timeout", "failed", "stopped", "interrupted"]
+
+IN_FLIGHT: frozenset[str] = frozenset({"queued", "starting", "running"})
+
+LAUNCH_S = 0.7
+"""From a free place to the first sample, with a warm launcher."""
+
+FAST_S = 6.0
+"""A run at full speed, as long as none has been measured here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One run as it is now. `state` is "queued", "starting", "running" or the outcome."""
+
+    run_id: str
+    config: RunConfig
+    key: str
+    state: State
+    created_s: float
+    """Unix time of the request."""
+    run_dir: Path
+    pace: Pace
+    place: int | None = None
+    """1 for the next to start; None where it does not wait."""
+    wait_s: float | None = None
+    """Estimated seconds until it starts; None where it does not wait."""
+    recording: str | None = None
+    """While it waits: the newest good equal run."""
+    recorded_s: float | None = None
+    """Unix time of that recording."""
+    viewers: int = 0
+    unwritten_end: dict[str, Any] | None = None
+    """The `end` event's data where the disk refused it: the record on disk stops before it."""
+
+    @property
+    def over(self) -> bool:
+        return self.state not in IN_FLIGHT
+
+
+@dataclass(kw_only=True)
+class ActiveRun:
+    """A run in flight; changed under the lock of its `Runs` only. Times are time.monotonic()."""
+
+    entry: Entry
+    priority: Priority
+    viewers: set[str] = field(default_factory=set)
+    state: State = "queued"
+    began_s: float | None = None
+    """Handed to the launcher."""
+    started_s: float | None = None
+    """Forked."""
+    pid: int | None = None
+    generation: int = 0
+    """Which launcher it was given to."""
+    given_again: bool = False
+    ending: str | None = None
+    """The outcome the server has decided on, if it has."""
+    killed_s: float | None = None
+    stop_asked_s: float | None = None
+    measuring: bool = False
+    """Background measurement that nobody asked for: gives way to visitors and is tried again."""
+
+    @property
+    def live(self) -> bool:
+        return self.state != "queued"
+
+    @property
+    def gives_way(self) -> bool:
+        return self.measuring and not self.viewers and self.live and self.ending is None
+
+
+def expected_s(config: RunConfig, pace: Pace, measured_s: float | None, limit_s: float) -> float:
+    """Expected wall-clock duration of a run: as measured before, else a guess from what it shows."""
+    if measured_s is not None:
+        return measured_s
+    guess_s = FAST_S if pace == "fast" else (config.view_s or 12.0) + LAUNCH_S
+    return min(guess_s, limit_s)

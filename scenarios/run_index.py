@@ -1,0 +1,91 @@
+"""Which records there are, and the newest good one of each config: the memory of a server about runs that are over.
+
+Owns adopting what an earlier server left, pruning, and ends that a full disk refused. Not thread-safe: its owner holds a lock.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from typing import Any
+
+from scenarios.run_ends import disk_sentence
+from scenarios.run_folder import Entry, RunFolder, close_record, end_data
+
+
+class RunIndex:
+    """Reads the folder once, in `adopt`; afterwards it is told what ends."""
+
+    def __init__(self, folder: RunFolder, *, keep: int, default_keys: Collection[str]) -> None:
+        self._folder = folder
+        self._keep = keep
+        self._default_keys = default_keys
+        self._entries: dict[str, Entry] = {}
+        self._best: dict[str, str] = {}
+        self._unwritten: dict[str, dict[str, Any]] = {}
+
+    def adopt(self) -> None:
+        """Take in all records; runs in flight whose server is gone are marked as interrupted, keeping what is there."""
+        for entry in self._folder.load():
+            if self._folder.orphaned(entry):
+                entry = self.conclude(entry, "interrupted", "The server restarted at {t}; shown up to there.")
+            if entry.outcome is not None:
+                self._add(entry)
+        self._prune()
+
+    def get(self, run_id: str) -> Entry | None:
+        return self._entries.get(run_id)
+
+    def best(self, key: str) -> Entry | None:
+        """The newest record of this config that ended as it should."""
+        run_id = self._best.get(key)
+        return None if run_id is None else self._entries[run_id]
+
+    def unwritten_end(self, run_id: str) -> dict[str, Any] | None:
+        return self._unwritten.get(run_id)
+
+    def conclude(self, entry: Entry, outcome: str, sentence: str, *, error: str | None = None) -> Entry:
+        """Append the `end` that a record lacks; where the disk refuses, keep it in memory. Returns the ended entry, not yet added."""
+        try:
+            close_record(self._folder.path(entry.run_id), outcome, sentence, error=error)
+        except OSError as failure:
+            self._unwritten[entry.run_id] = end_data(outcome, sentence.replace("{t}", "its last sample"), error=error or str(failure))
+        return dataclasses.replace(entry, outcome=outcome, expected=False)
+
+    def refuse(self, entry: Entry, failure: OSError) -> None:
+        """A run that could not even be recorded: known to this server only, as failed."""
+        self._unwritten[entry.run_id] = end_data("failed", disk_sentence(failure), error=str(failure))
+        self._add(dataclasses.replace(entry, outcome="failed"))
+        self._prune()
+
+    def add(self, entry: Entry) -> None:
+        """A run that is over."""
+        self._add(entry)
+        self._prune()
+
+    def retry_unwritten(self) -> None:
+        """The disk may have room again: write what it refused, so that a restart finds the record whole."""
+        for run_id, end in list(self._unwritten.items()):
+            path = self._folder.path(run_id)
+            if not path.exists():
+                continue
+            try:
+                close_record(path, end["outcome"], end["sentence"], error=end["error"])
+            except OSError:
+                return
+            del self._unwritten[run_id]
+
+    def _add(self, entry: Entry) -> None:
+        self._entries[entry.run_id] = entry
+        if entry.good:
+            self._best[entry.config.key] = entry.run_id
+
+    def _prune(self) -> None:
+        if len(self._entries) <= self._keep:
+            return
+        spared = {run_id for key, run_id in self._best.items() if key in self._default_keys}
+        for run_id in self._folder.prune(list(self._entries.values()), keep=self._keep, spared=spared):
+            entry = self._entries.pop(run_id)
+            self._unwritten.pop(run_id, None)
+            if self._best.get(entry.config.key) == run_id:
+                del self._best[entry.config.key]

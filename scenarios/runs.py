@@ -1,0 +1,375 @@
+"""All runs of one server: who asked for what, what runs, what waits, what is on record.
+
+Owns single flight, the queue, stopping by the last viewer and the second line of the wall-clock limit. Thread-safe; must not import
+torch or streamlit. One instance per process: `get_runs()`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from scenarios import launcher_client
+from scenarios.active_run import ActiveRun, Run, State, expected_s
+from scenarios.catalog import SCENARIOS
+from scenarios.config import RunConfig
+from scenarios.launcher_keeper import LauncherKeeper
+from scenarios.run_ends import crash_sentence, disk_sentence, wait_gone
+from scenarios.run_folder import RUN_ID, Entry, Pace, RunFolder, has_begun, last_end
+from scenarios.run_index import RunIndex
+from scenarios.run_queue import Priority, RunQueue, wait_s
+from scenarios.settings import Settings, load_settings
+
+__all__ = ["QueueFull", "Run", "Runs", "get_runs"]
+
+WATCH_EVERY_S = 0.25
+LIMIT_GRACE_S = 5.0
+"""How far a run may overrun its wall-clock limit, which its supervisor enforces, before the server kills it."""
+STOP_GRACE_S = 3.0
+"""How long a supervisor may take to end a stopped run in good order."""
+KILL_GRACE_S = 3.0
+"""How long the launcher may take to report a killed run; then it hangs, and is killed too."""
+START_LIMIT_S = 120.0
+"""How long a run may wait for a launcher that is still importing."""
+
+
+class QueueFull(ValueError):
+    """Too many runs wait; the text is for people."""
+
+
+class Runs:
+    """Starts, shares, queues and ends runs. Every public method may be called from any thread."""
+
+    def __init__(self, settings: Settings, *, launcher_command: Sequence[str] = launcher_client.COMMAND) -> None:
+        self.settings = settings
+        self._folder = RunFolder(settings.data_dir)
+        self._lock = threading.RLock()
+        self._queue = RunQueue()
+        self._active: dict[str, ActiveRun] = {}
+        self._in_flight: dict[str, str] = {}
+        self._durations_s: dict[tuple[str, str], float] = {}
+        self._to_measure: deque[RunConfig] = deque()
+        self._index = RunIndex(
+            self._folder, keep=settings.runs_kept, default_keys={RunConfig.parse({"scenario": name}).key for name in SCENARIOS}
+        )
+        self._closed = threading.Event()
+        try:
+            self._folder.claim()
+        except OSError:  # full or read-only: each run will say so
+            pass
+        self._index.adopt()
+        self._launcher = LauncherKeeper(
+            settings, command=launcher_command, log=settings.data_dir / "launcher.log",
+            on_message=self._heard, on_death=self._launcher_died,
+        )
+        self._launcher.ensure()
+        threading.Thread(target=self._watch, name="run watchdog", daemon=True).start()
+
+    # What pages and feed ask for
+
+    def start(self, config: RunConfig, *, viewer: str, pace: Pace = "live", priority: Priority = "visitor") -> Run:
+        """Run `config` for `viewer` (any token; "" for nobody): a new run, or the equal one that is in flight.
+
+        A run that cannot be recorded comes back as failed, with the reason. Raises QueueFull, with a message.
+        """
+        with self._lock:
+            self._launcher.ensure()
+            active = self._joinable(config, pace)
+            if active is None:
+                if len(self._queue) >= self.settings.queue_limit:
+                    raise QueueFull(f"{len(self._queue)} runs are waiting already. Please try again in a minute.")
+                entry = self._folder.new_entry(config, pace)
+                try:
+                    self._folder.create(entry)
+                except OSError as error:
+                    self._index.refuse(entry, error)
+                    return self._past_view(dataclasses.replace(entry, outcome="failed"))
+                active = self._enter(entry, priority)
+                self._queue.add(entry.run_id, priority)
+            if viewer:
+                active.viewers.add(viewer)
+            if priority == "visitor":
+                self._promote(active, pace)
+            run_id = active.entry.run_id
+            self._dispatch()
+            return self._view(active) if run_id in self._active else self._past_view(cast(Entry, self._index.get(run_id)))
+
+    def stop(self, run_id: str, viewer: str) -> None:
+        """`viewer` no longer wants it. The run ends when the last of its viewers has said so."""
+        with self._lock:
+            active = self._active.get(run_id)
+            if active is None or viewer not in active.viewers:
+                return
+            active.viewers.discard(viewer)
+            if active.viewers or active.ending:
+                return
+            active.ending = "stopped"
+            if self._queue.remove(run_id):
+                self._conclude(active, "stopped", "Stopped before it began.")
+            else:
+                active.stop_asked_s = time.monotonic()
+                self._launcher.send({"stop": run_id})
+
+    def get(self, run_id: str) -> Run | None:
+        """The run as it is now; None for an unknown or malformed id."""
+        if not RUN_ID.fullmatch(run_id):
+            return None
+        with self._lock:
+            if run_id in self._active:
+                return self._view(self._active[run_id])
+            entry = self._index.get(run_id) or self._folder.read(run_id)
+            return None if entry is None else self._past_view(entry)
+
+    def recording(self, config: RunConfig) -> Run | None:
+        """The newest equal run that ended as it should; never one that failed or was cut off."""
+        with self._lock:
+            entry = self._index.best(config.key)
+            return None if entry is None else self._past_view(entry)
+
+    def measure_in_background(self, configs: Iterable[RunConfig]) -> None:
+        """Record each of `configs` once per data folder, while nobody waits. A visitor's run pushes it aside."""
+        with self._lock:
+            self._to_measure.extend(config for config in configs if config not in self._to_measure)
+            self._dispatch()
+
+    def health(self) -> dict[str, Any]:
+        """For /healthz."""
+        with self._lock:
+            broken = self._launcher.broken
+            return {
+                "status": "degraded" if broken else "ok",
+                "launcher": "broken" if broken else "ready" if self._launcher.ready else "starting",
+                "live": sum(active.live for active in self._active.values()),
+                "queued": len(self._queue),
+            }
+
+    @property
+    def launcher_pid(self) -> int | None:
+        return self._launcher.pid
+
+    def close(self) -> None:
+        """End every run and the launcher; what was in flight is marked as interrupted."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+        self._launcher.close()
+        with self._lock:
+            for active in list(self._active.values()):
+                self._conclude(active, "interrupted", (
+                    "The server was stopped at {t}; shown up to there." if active.live else "The server was stopped before this run began."
+                ))
+            self._folder.release()
+
+    # Single flight and queue; the lock is held
+
+    def _joinable(self, config: RunConfig, pace: Pace) -> ActiveRun | None:
+        """The equal run in flight. A measurement at full speed is no live run to watch: it makes room for one."""
+        active = self._active.get(self._in_flight.get(config.key, ""))
+        if active is None or active.ending:
+            return None
+        if active.gives_way and pace != active.entry.pace:
+            self._push_aside(active)
+            return None
+        return active
+
+    def _enter(self, entry: Entry, priority: Priority, *, measuring: bool = False) -> ActiveRun:
+        active = ActiveRun(entry=entry, priority=priority, measuring=measuring)
+        self._active[entry.run_id] = active
+        self._in_flight[entry.config.key] = entry.run_id
+        return active
+
+    def _promote(self, active: ActiveRun, pace: Pace) -> None:
+        active.priority = "visitor"
+        if not active.live:
+            self._queue.promote(active.entry.run_id)
+            if pace == "live":
+                active.entry = dataclasses.replace(active.entry, pace="live")
+
+    def _dispatch(self) -> None:
+        """Fill the free places: visitors, then background requests, then measurements."""
+        if self._closed.is_set():
+            return
+        if self._launcher.broken:
+            while (run_id := self._queue.pop()) is not None:
+                self._conclude(self._active[run_id], "failed", self._launcher.broken)
+            return
+        while sum(active.live for active in self._active.values()) < self.settings.live_runs:
+            run_id = self._queue.pop() or self._next_measurement()
+            if run_id is None:
+                return
+            self._launch(self._active[run_id])
+        leaving = sum(active.live and active.ending is not None for active in self._active.values())
+        giving_way = [active for active in self._active.values() if active.gives_way]
+        for active in giving_way[: max(0, self._queue.visitors() - leaving)]:
+            self._push_aside(active)
+
+    def _next_measurement(self) -> str | None:
+        while self._to_measure and self._launcher.ready:
+            config = self._to_measure.popleft()
+            if self._index.best(config.key) or config.key in self._in_flight:
+                continue
+            entry = self._folder.new_entry(config, "fast")
+            try:
+                self._folder.create(entry)
+            except OSError:
+                return None
+            self._enter(entry, "background", measuring=True)
+            return entry.run_id
+        return None
+
+    def _push_aside(self, active: ActiveRun) -> None:
+        active.ending = "stopped"
+        active.killed_s = time.monotonic()
+        self._to_measure.appendleft(active.entry.config)
+        self._launcher.send({"kill": active.entry.run_id})
+
+    def _launch(self, active: ActiveRun) -> None:
+        entry = active.entry
+        try:
+            self._folder.write_config(entry)
+        except OSError as error:
+            self._conclude(active, "failed", disk_sentence(error), str(error))
+            return
+        active.state = "starting"
+        active.began_s = time.monotonic()
+        active.generation = self._launcher.send(
+            {"start": entry.run_id, "run_dir": str(self._folder.path(entry.run_id).resolve()), "pace": entry.pace}
+        )
+
+    # What the launcher says; from its reader's thread
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        with self._lock:
+            active = self._active.get(message.get("started") or message.get("ended") or "")
+            if active is not None and "started" in message:
+                active.pid, active.started_s = message["pid"], time.monotonic()
+            elif active is not None:
+                self._ended(active, int(message["status"]), message.get("error"))
+            self._dispatch()
+
+    def _launcher_died(self, generation: int, text: str) -> None:
+        """Its runs died with it. One that it had not begun is given to the next launcher, once."""
+        with self._lock:
+            theirs = [active for active in self._active.values() if active.live and active.generation == generation]
+            for active in theirs:
+                if active.pid is not None:
+                    wait_gone(active.pid, 2.0)
+                if active.pid is None and not active.given_again and not active.ending and not self._launcher.broken:
+                    active.given_again = True
+                    self._launch(active)
+                elif last_end(self._folder.path(active.entry.run_id)):
+                    self._ended(active, 0, None)
+                else:
+                    sentence = self._cut_sentence(active) or f"{text} The run broke off at {{t}}."
+                    self._conclude(active, active.ending or "failed", sentence, text)
+            self._dispatch()
+
+    # Ends; the lock is held
+
+    def _ended(self, active: ActiveRun, status: int, error: str | None) -> None:
+        """Its processes are gone. Most runs have written their end themselves."""
+        end = last_end(self._folder.path(active.entry.run_id))
+        if end is None:
+            sentence, text = crash_sentence(self._folder.path(active.entry.run_id), status, error)
+            self._conclude(active, active.ending or "failed", self._cut_sentence(active) or sentence, None if active.ending else text)
+            return
+        if end["outcome"] in ("finished", "out_of_memory") and active.began_s is not None:
+            self._durations_s[active.entry.config.key, active.entry.pace] = time.monotonic() - (active.started_s or active.began_s)
+        self._leave(active, dataclasses.replace(active.entry, outcome=str(end["outcome"]), expected=bool(end.get("expected"))))
+
+    def _conclude(self, active: ActiveRun, outcome: str, sentence: str, error: str | None = None) -> None:
+        self._leave(active, self._index.conclude(active.entry, outcome, sentence, error=error))
+
+    def _leave(self, active: ActiveRun, entry: Entry) -> None:
+        self._active.pop(entry.run_id, None)
+        if self._in_flight.get(entry.config.key) == entry.run_id:
+            del self._in_flight[entry.config.key]
+        self._index.add(entry)
+
+    def _cut_sentence(self, active: ActiveRun) -> str | None:
+        if active.ending == "timeout":
+            return f"The run took longer than {self.settings.run_limit_s:.0f} s and was ended at {{t}}."
+        if active.ending == "stopped":
+            return "It gave way to a visitor's run at {t}." if active.measuring and not active.viewers else "Stopped at {t}."
+        return None
+
+    def _watch(self) -> None:
+        """The second line of every limit: supervisors and the launcher enforce their own."""
+        turns = 0
+        while not self._closed.wait(WATCH_EVERY_S):
+            turns += 1
+            with self._lock:
+                if any(self._check(active, time.monotonic()) for active in list(self._active.values()) if active.live):
+                    self._launcher.kill()
+                if turns % 40 == 0:
+                    self._index.retry_unwritten()
+
+    def _check(self, active: ActiveRun, now_s: float) -> bool:
+        """Enforce the limits of one live run; True when the launcher does not do as it is told."""
+        if active.killed_s is not None:
+            return now_s - active.killed_s > KILL_GRACE_S and active.pid is not None
+        if active.started_s is None:
+            return now_s - (active.began_s or now_s) > START_LIMIT_S
+        overdue = now_s - active.started_s > self.settings.run_limit_s + LIMIT_GRACE_S
+        if overdue or (active.stop_asked_s is not None and now_s - active.stop_asked_s > STOP_GRACE_S):
+            active.ending = active.ending or "timeout"
+            active.killed_s = now_s
+            self._launcher.send({"kill": active.entry.run_id})
+        return False
+
+    # Views; the lock is held
+
+    def _view(self, active: ActiveRun) -> Run:
+        entry = active.entry
+        run_dir = self._folder.path(entry.run_id)
+        if active.state == "starting" and has_begun(run_dir):
+            active.state = "running"
+        best = self._index.best(entry.config.key)
+        place = self._queue.place(entry.run_id)
+        return Run(
+            run_id=entry.run_id, config=entry.config, key=entry.config.key, state=active.state, created_s=entry.created_s,
+            run_dir=run_dir, pace=entry.pace, place=place, wait_s=None if place is None else self._wait_s(place),
+            recording=best.run_id if best else None, recorded_s=best.created_s if best else None, viewers=len(active.viewers),
+        )
+
+    def _past_view(self, entry: Entry) -> Run:
+        return Run(
+            run_id=entry.run_id, config=entry.config, key=entry.config.key, state=cast(State, entry.outcome or "running"),
+            created_s=entry.created_s, run_dir=self._folder.path(entry.run_id), pace=entry.pace,
+            unwritten_end=self._index.unwritten_end(entry.run_id),
+        )
+
+    def _wait_s(self, place: int) -> float:
+        waiting = [self._active[run_id] for run_id in self._queue]
+        now_s = time.monotonic()
+        remaining_s = [
+            0.5 if active.gives_way or active.ending else max(0.5, self._expected_s(active) - (now_s - (active.began_s or now_s)))
+            for active in self._active.values()
+            if active.live
+        ]
+        ahead_s = [self._expected_s(active) for active in waiting]
+        return round(wait_s(place, slots=self.settings.live_runs, remaining_s=remaining_s, ahead_s=lambda n: ahead_s[n - 1]), 1)
+
+    def _expected_s(self, active: ActiveRun) -> float:
+        config, pace = active.entry.config, active.entry.pace
+        return expected_s(config, pace, self._durations_s.get((config.key, pace)), self.settings.run_limit_s)
+
+
+_runs: Runs | None = None
+_runs_lock = threading.Lock()
+
+
+def get_runs() -> Runs:
+    """The runs of this process, with the settings of its environment; made on the first call, closed when the process exits."""
+    global _runs
+    with _runs_lock:
+        if _runs is None:
+            _runs = Runs(load_settings())
+            atexit.register(_runs.close)
+        return _runs
