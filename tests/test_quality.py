@@ -15,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 UNFINISHED = re.compile(
     "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3 + r"\b", "Not" + "ImplementedError", r"\bsk" + r"ip(if)?\(", r"\bxf" + r"ail\b"])
 )
-ELSEWHERE = re.compile(
-    "|".join(["/wo" + "rk/", "/tm" + "p/w/", "/ro" + "ot/", "index-" + "url", "find-" + "links", "py" + r"pi\.org", "download" + r"\.pytorch"])
-)
+MACHINES = ["/wo" + "rk/", "/tm" + "p/w/", "/ro" + "ot/"]
+REGISTRIES = ["index-" + "url", "find-" + "links", "py" + r"pi\.org", "download" + r"\.pytorch"]
+ELSEWHERE = re.compile("|".join(MACHINES + REGISTRIES))
 TEXTS = {".py", ".md", ".toml", ".txt", ".js", ".css", ".html", ".svg", ".yaml", ".yml", ""}
 
 
