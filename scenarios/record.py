@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,11 @@ from scenarios.telemetry import KINDS, STREAMS, Sample, Span
 
 EVENTS = "events.jsonl"
 SPANS = "spans.jsonl"
+
+CSV_COLUMNS = (
+    "source", "time_s", "gpu", "step", "epoch", "epoch_pct", "gpu_util_pct", "sm_active_pct", "spin_pct",
+    "memory_gib", "power_w", "learning_rate", "weights_apart",
+)
 
 Event = dict[str, Any]
 """{"id": int, "event": "head"|"state"|"tick"|"strip"|"end", "data": {...}}"""
@@ -123,39 +128,53 @@ def source_of(run_dir: Path) -> str:
 
 def samples_csv(run_dir: Path) -> str:
     """The samples as CSV, one row per GPU and period; an empty cell was not measured."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(
-        ["source", "time_s", "gpu", "step", "epoch", "epoch_pct", "gpu_util_pct", "sm_active_pct", "spin_pct",
-         "memory_gib", "power_w", "learning_rate", "weights_apart"]
-    )
+    return "".join(csv_lines(run_dir))
+
+
+def csv_lines(run_dir: Path) -> Iterator[str]:
+    """`samples_csv`, line by line. Cells are numbers or one of three words, so that no spreadsheet takes one for a formula."""
+    yield _csv_line(CSV_COLUMNS)
     source = source_of(run_dir)
+    source = source if source in ("virtual", "nvml") else "unknown"
     for sample in samples_of(run_dir):
-        writer.writerow(
+        yield _csv_line(
             [source, sample.end_ns / 1e9, sample.rank, sample.step, sample.epoch, sample.epoch_pct, sample.gpu_util, sample.sm_active,
              sample.spin_pct, sample.memory_gib, sample.power_w, sample.learning_rate, sample.weights_apart]
         )
+
+
+def _csv_line(cells: Sequence[str | float | None]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerow(cells)
     return out.getvalue()
 
 
 def chrome_trace(run_dir: Path) -> dict[str, Any]:
     """The spans in the Chrome trace event format (complete events, microseconds): one process a rank, one thread a stream."""
-    trace: list[dict[str, Any]] = []
+    return {"traceEvents": list(_trace_events(run_dir)), "displayTimeUnit": "ms", "source": source_of(run_dir)}
+
+
+def trace_lines(run_dir: Path) -> Iterator[str]:
+    """`chrome_trace` as JSON text, one event at a time: a long run's spans need not fit in memory."""
+    yield f'{{"displayTimeUnit":"ms","source":{json.dumps(source_of(run_dir))},"traceEvents":['
+    for number, event in enumerate(_trace_events(run_dir)):
+        yield ("," if number else "") + json.dumps(event, separators=(",", ":"))
+    yield "]}"
+
+
+def _trace_events(run_dir: Path) -> Iterator[dict[str, Any]]:
     ranks: set[int] = set()
     for span in spans_of(run_dir):
         if span.rank not in ranks:
             ranks.add(span.rank)
-            trace.append({"ph": "M", "name": "process_name", "pid": span.rank, "args": {"name": f"rank {span.rank}"}})
+            yield {"ph": "M", "name": "process_name", "pid": span.rank, "args": {"name": f"rank {span.rank}"}}
             for number, stream in enumerate(STREAMS):
-                trace.append({"ph": "M", "name": "thread_name", "pid": span.rank, "tid": number, "args": {"name": stream}})
-        trace.append(
-            {
-                "ph": "X", "name": span.kind, "cat": "host" if span.stream == "host" else "kernel", "pid": span.rank,
-                "tid": STREAMS.index(span.stream), "ts": span.start_ns / 1000, "dur": (span.end_ns - span.start_ns) / 1000,
-                "args": {"step": span.step, "busy_us": span.busy_ns / 1000, "sm_active": span.sm_active},
-            }
-        )
-    return {"traceEvents": trace, "displayTimeUnit": "ms", "source": source_of(run_dir)}
+                yield {"ph": "M", "name": "thread_name", "pid": span.rank, "tid": number, "args": {"name": stream}}
+        yield {
+            "ph": "X", "name": span.kind, "cat": "host" if span.stream == "host" else "kernel", "pid": span.rank,
+            "tid": STREAMS.index(span.stream), "ts": span.start_ns / 1000, "dur": (span.end_ns - span.start_ns) / 1000,
+            "args": {"step": span.step, "busy_us": span.busy_ns / 1000, "sm_active": span.sm_active},
+        }
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
@@ -165,11 +184,14 @@ def _rounded(value: float | None, digits: int) -> float | None:
 def _json_lines(path: Path) -> Iterator[Any]:
     """Every whole line that is JSON. What follows the last newline is not whole."""
     try:
-        text = path.read_bytes()
+        file = path.open("rb")
     except FileNotFoundError:
         return
-    for line in text[: text.rfind(b"\n") + 1].splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
+    with file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue
