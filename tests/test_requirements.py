@@ -1,0 +1,63 @@
+"""requirements.txt is exactly what the app imports: nothing missing, nothing left over, everything pinned."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from tests.test_layering import ROOMS, imports, sources
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCAL = {*ROOMS, "app", "tests"}
+
+
+def canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def required(name: str = "requirements.txt") -> dict[str, str]:
+    """Distribution -> pinned version."""
+    lines = [line.split("#")[0].strip() for line in (ROOT / name).read_text().splitlines()]
+    pins = [line.split("==") for line in lines if line and not line.startswith("-r ")]
+    return {canonical(pin[0]): pin[1] if len(pin) == 2 else "" for pin in pins}
+
+
+def imported(paths: Iterable[Path]) -> dict[str, str]:
+    """Distribution -> one of `paths` that imports it, for every third-party import in them."""
+    providers = packages_distributions()
+    found: dict[str, str] = {}
+    for path in paths:
+        for _, module in imports(ROOT / path):
+            top = module.split(".")[0]
+            if top and top not in LOCAL and not (ROOT / f"tests/benchmarks/{top}.py").exists() and top not in sys.stdlib_module_names:
+                found[canonical(providers.get(top, [top])[0])] = str(path)
+    return found
+
+
+def test_every_import_is_required() -> None:
+    assert {name: path for name, path in imported(sources(ROOT)).items() if name not in required()} == {}
+
+
+def test_every_requirement_is_imported() -> None:
+    assert set(required()) - set(imported(sources(ROOT))) == set()
+
+
+def test_every_import_of_the_tests_is_required() -> None:
+    everything = required() | required("requirements-dev.txt")
+    tests = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py")]
+    assert {name: path for name, path in imported(tests).items() if name not in everything} == {}
+
+
+def test_an_import_that_is_not_required_would_be_found(tmp_path: Path) -> None:
+    planted = tmp_path / "planted.py"
+    planted.write_text("import json\nimport altair\nimport unheard_of\nfrom scenarios import runs\n")
+    assert set(imported([planted])) - set(required()) == {"altair", "unheard-of"}
+
+
+def test_every_requirement_is_pinned() -> None:
+    pins = required() | required("requirements-dev.txt")
+    assert len(pins) > 12
+    assert {name for name, version in pins.items() if not re.fullmatch(r"[\w.]+", version)} == set()
