@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 PIPE_BYTES = 1 << 20
@@ -21,10 +22,8 @@ class RankPipe:
         self._rest = b""
         os.set_blocking(fd, False)
         if sys.platform == "linux":
-            try:
+            with suppress(OSError):  # an unprivileged user's pipe budget is used up: the default size works too
                 fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-            except OSError:
-                pass  # an unprivileged user's pipe budget is used up: the default size works too
 
     def read(self) -> list[dict[str, Any]]:
         """All whole messages that have arrived since the last call."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import torch.distributed as dist
+from torch._C._distributed_c10d import TCPStore
 
 from scenarios.config import RunConfig
 from scenarios.costs.gpus import GPUS
@@ -100,7 +100,7 @@ class _Supervision:
         self._record.event("head", self._head())
         try:
             self._ranks = [self._fork(rank) for rank in range(self._config.gpus)]
-            store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+            store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
             for rank in self._ranks:
                 os.write(rank.control_fd, f"{store.port:<16}".encode())
             outcome = self._watch()

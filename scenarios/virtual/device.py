@@ -18,7 +18,10 @@ from scenarios.virtual.jitter import factor, jittered
 from scenarios.virtual.loader import LoaderQueue
 
 NCCL_SM_SHARE = 0.15
-"""Share of the SMs that NCCL's kernels hold, moving data or spinning: 16 channels, one block each, of the 108 SMs of an A100."""
+"""Share of the SMs that an all-reduce's kernel holds, moving data or spinning: 16 channels, one block each, of the 108 SMs of an A100."""
+
+NCCL_PEER_SM_SHARE = 0.04
+"""The same of a transfer between two GPUs, which NCCL gives fewer channels: four blocks."""
 
 STEPS_AHEAD = 1
 """How many steps the host may launch ahead of its GPU: the launch queue holds about a thousand kernels, one ResNet-50 step."""
@@ -117,6 +120,8 @@ class VirtualDevice:
             for placed, collective in zip(together.phases[self.setup.rank], together.collectives, strict=True):
                 self._comm("all_reduce", max(self.comm_ns, placed.end_ns), collective.start_ns, collective.end_ns)
         self.compute_ns = max(self.compute_ns, together.collectives[-1].end_ns)
+        if self.step == 0 and self.setup.world > 1:
+            self._host("wait", self.compute_ns)  # DDP rebuilds its buckets after the first iteration and agrees on them on the host
         return together
 
     def optimizer(self, costs: StepCosts) -> None:
@@ -137,8 +142,9 @@ class VirtualDevice:
         self.host_ns += phase.launch_ns
 
     def _comm(self, kind: Kind, resident_ns: int, start_ns: int, end_ns: int) -> None:
-        self._span("comm", "spin", resident_ns, start_ns, start_ns - resident_ns, NCCL_SM_SHARE)
-        self._span("comm", kind, max(start_ns, resident_ns), end_ns, end_ns - max(start_ns, resident_ns), NCCL_SM_SHARE)
+        share = NCCL_PEER_SM_SHARE if kind == "scatter" else NCCL_SM_SHARE
+        self._span("comm", "spin", resident_ns, start_ns, start_ns - resident_ns, share)
+        self._span("comm", kind, max(start_ns, resident_ns), end_ns, end_ns - max(start_ns, resident_ns), share)
         self.comm_ns = end_ns
 
     def _host(self, kind: Kind, until_ns: int) -> None:

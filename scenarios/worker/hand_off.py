@@ -15,7 +15,7 @@ from scenarios.config import RunConfig
 from scenarios.costs.gpus import GPUS
 from scenarios.costs.models import MODELS
 from scenarios.virtual.device import VirtualDevice
-from scenarios.worker.exchange import DIGITS, decode, encode
+from scenarios.worker.exchange import FLOATS_PER_INTEGER, decode, encode
 
 _real_scatter = dist.scatter
 
@@ -39,10 +39,9 @@ class VirtualScatter:
             self._charge_host(self._exchange(tensor, scatter_list, src, group, self._sent_over_host(shard_bytes, src)), shard_bytes, src)
         else:
             arrived_ns = max(self._device.comm_ns, self._device.compute_ns, self._device.host_ns)
-            clocks = torch.zeros(self._world, DIGITS)
-            clocks[self._rank] = torch.tensor(encode([arrived_ns]))
-            dist.all_reduce(clocks)
-            start_ns = max(decode(clocks.flatten().tolist()))
+            latest_ns = torch.tensor([arrived_ns])
+            dist.all_reduce(latest_ns, op=dist.ReduceOp.MAX)
+            start_ns = int(latest_ns.item())
             transfer_ns = round(shard_bytes * (self._world - 1) / self._gpu.bus_gb_s)
             _real_scatter(tensor, scatter_list, src=src, group=group)
             self._device.receive(start_ns=start_ns, end_ns=start_ns + transfer_ns)
@@ -61,13 +60,13 @@ class VirtualScatter:
 
     def _exchange(self, tensor: Tensor, shards: list[Tensor] | None, src: int, group: Any, sent_ns: list[int]) -> int:
         """Scatter shards and times in one message; returns when this rank's shard was sent."""
-        received = torch.empty(tensor.numel() + DIGITS)
+        received = torch.empty(FLOATS_PER_INTEGER + tensor.numel())
         parcels = None
         if shards is not None and self._rank == src:
-            parcels = [torch.cat([shard.flatten(), torch.tensor(encode([at]))]) for shard, at in zip(shards, sent_ns, strict=True)]
+            parcels = [torch.cat([encode([at]), shard.flatten()]) for shard, at in zip(shards, sent_ns, strict=True)]
         _real_scatter(received, parcels, src=src, group=group)
-        tensor.copy_(received[:-DIGITS].view_as(tensor))
-        return decode(received[-DIGITS:].tolist())[0]
+        tensor.copy_(received[FLOATS_PER_INTEGER:].view_as(tensor))
+        return decode(received[:FLOATS_PER_INTEGER])[0]
 
     def _charge_host(self, sent_ns: int, shard_bytes: int, src: int) -> None:
         if self._rank != src:

@@ -17,7 +17,6 @@ from torch.utils.data import DataLoader
 from scenarios.config import RunConfig
 from scenarios.costs import pricing
 from scenarios.costs.gpus import GPUS
-from scenarios.costs.models import MODELS
 from scenarios.costs.shapes import StepCosts
 from scenarios.telemetry import Span
 from scenarios.virtual.collective import BackwardPass
@@ -107,7 +106,7 @@ class VirtualStage:
             f"modelled. Batch {self._batch} needs {static_gib + activations_gib:.1f} GiB.)"
         )
 
-    def _outgoing(self) -> tuple[list[int], list[float]]:
+    def _outgoing(self) -> tuple[list[int], Tensor]:
         return [self.device.host_ns, self.device.compute_ns, self._batch], self._sketch.take()
 
     def _incoming(self, slots: Slots) -> None:
