@@ -11,6 +11,7 @@ import json
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -172,7 +173,7 @@ def _shares(spans: deque[Span], start_ns: int, end_ns: int) -> tuple[float, floa
     """
     edges = sorted({start_ns, end_ns, *(edge for span in spans for edge in (span.start_ns, span.end_ns) if start_ns < edge < end_ns)})
     busy = useful = spinning = 0.0
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in pairwise(edges):
         idle, weight, spin = 1.0, 0.0, 0.0
         compute_idle = 1.0
         for span in spans:

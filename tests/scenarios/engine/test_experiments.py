@@ -1,0 +1,147 @@
+"""What the six experiments must show, at their default knobs, from real eight-rank runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scenarios.record import end_of, read_events, samples_of, spans_of
+
+Summary = Callable[[str], dict[str, Any]]
+pytestmark = pytest.mark.slow
+
+
+def utils(summary: dict[str, Any]) -> list[float]:
+    return [gpu["gpu_util"] for gpu in summary["gpus"]]
+
+
+def test_sharded_keeps_all_busy_and_scales(default_summary: Summary) -> None:
+    summary = default_summary("sharded")
+    assert summary["outcome"] == "finished"
+    assert min(utils(summary)) >= 80
+    assert max(utils(summary)) - min(utils(summary)) <= 5
+    assert summary["unique_fraction"] == 1.0
+    assert summary["speedup_vs_one_gpu"] >= 6
+    assert len(set(summary["replica_checksums"])) == 1
+    assert None not in summary["replica_checksums"]
+
+
+def test_rank0_loading_shows_the_symptom(default_summary: Summary) -> None:
+    summary = default_summary("rank0_loading")
+    first, *rest = utils(summary)
+    assert first >= 85
+    assert max(rest) <= 35
+    assert summary["unique_fraction"] == 1.0
+
+
+def test_unsharded_hides_behind_busy_gpus(default_summary: Summary) -> None:
+    summary, healthy = default_summary("unsharded"), default_summary("sharded")
+    assert min(utils(summary)) >= 80
+    assert summary["unique_fraction"] == pytest.approx(0.125, abs=0.005)
+    assert summary["steps_per_epoch"] == 8 * healthy["steps_per_epoch"]
+    assert summary["epoch_seconds"] >= 7 * healthy["epoch_seconds"]
+    assert summary["speedup_vs_one_gpu"] == pytest.approx(1.0, abs=0.2)
+
+
+def test_large_batch_ends_every_rank_out_of_memory(run_fresh: Callable[..., Path]) -> None:
+    run_dir = run_fresh(scenario="large_batch")
+    end = end_of(run_dir)
+    assert end is not None
+    assert end["outcome"] == "out_of_memory"
+    assert end["expected"] is True
+    assert "CUDA out of memory" in end["error"]
+    assert end["summary"]["last_batch_that_fitted"] >= 256
+    for gpu in end["summary"]["gpus"]:
+        assert gpu["gpu_util"] is None
+        assert gpu["peak_memory_gib"] == pytest.approx(end["summary"]["memory_limit_gib"], rel=0.1)
+    memory = [sample.memory_gib for sample in samples_of(run_dir) if sample.rank == 0 and sample.memory_gib is not None]
+    assert len(set(memory)) >= 4, "memory climbs in steps while one watches"
+
+
+def test_scheduler_desync_only_shows_in_the_weights(default_summary: Summary) -> None:
+    summary, healthy = default_summary("scheduler_desync"), default_summary("sharded")
+    assert len(set(summary["replica_checksums"])) == 8
+    for mine, theirs in zip(utils(summary), utils(healthy), strict=True):
+        assert abs(mine - theirs) <= 2
+
+
+def test_weights_drift_apart_while_one_watches(run_fresh: Callable[..., Path]) -> None:
+    samples = samples_of(run_fresh(scenario="scheduler_desync", seed=5))
+    last = max(sample.end_ns for sample in samples)
+    assert all((sample.weights_apart or 0.0) > 0.01 for sample in samples if sample.end_ns == last and sample.rank > 0)
+    assert len({sample.learning_rate for sample in samples if sample.end_ns == 20 * 200_000_000}) > 1
+    healthy = samples_of(run_fresh(scenario="sharded", seed=5))
+    assert all(sample.weights_apart == 0.0 for sample in healthy)
+
+
+def test_tiny_model_leaves_all_gpus_idle_alike(default_summary: Summary) -> None:
+    summary = default_summary("tiny_model")
+    assert max(utils(summary)) <= 50
+    assert max(utils(summary)) - min(utils(summary)) <= 5
+
+
+def test_nccl_hand_off_spins(run_fresh: Callable[..., Path]) -> None:
+    end = end_of(run_fresh(scenario="rank0_loading", hand_off="nccl", steps=16))
+    assert end is not None
+    for gpu in end["summary"]["gpus"][1:]:
+        assert gpu["gpu_util"] >= 95
+        assert gpu["sm_active"] <= 35
+        assert gpu["power_w"] < 200, "half of the card's 400 W"
+
+
+def test_cpu_preprocessing_starves_all_alike(run_fresh: Callable[..., Path]) -> None:
+    end = end_of(run_fresh(scenario="rank0_loading", preprocess="cpu", steps=12))
+    assert end is not None
+    assert max(utils(end["summary"])) <= 50
+
+
+def test_digest_is_the_same_on_a_busy_machine_and_another_for_another_seed(run_fresh: Callable[..., Path]) -> None:
+    def digest(seed: int) -> str:
+        end = end_of(run_fresh(scenario="rank0_loading", steps=12, seed=seed))
+        assert end is not None
+        return str(end["summary"]["digest"])
+
+    quiet = digest(3)
+    burn = "import time; end = time.time() + 60\nwhile time.time() < end: pass"
+    burners = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(os.cpu_count() or 2)]
+    try:
+        busy = digest(3)
+    finally:
+        for burner in burners:
+            burner.kill()
+            burner.wait()
+    assert busy == quiet
+    assert digest(4) != quiet
+
+
+def test_the_record_tells_the_whole_run(run_fresh: Callable[..., Path]) -> None:
+    run_dir = run_fresh(scenario="sharded", steps=20)
+    events = read_events(run_dir)
+    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
+    names = [event["event"] for event in events]
+    assert names[0] == "state"
+    assert names[-1] == "end"
+    assert {"head", "tick", "strip"} <= set(names)
+    ticks = [event["data"]["t_ms"] for event in events if event["event"] == "tick"]
+    assert ticks == sorted(ticks)
+    spans = list(spans_of(run_dir))
+    assert {span.rank for span in spans} == set(range(8))
+    text = "".join(path.read_text() for path in run_dir.glob("events.jsonl"))
+    before_end = text[: text.index('"event":"end"')]
+    assert "sharded" not in before_end, "the stream must not name the experiment"
+
+
+@pytest.mark.timeout(180)
+def test_a_script_runs_by_hand_under_torchrun() -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "scenarios.catalog.unsharded", "--steps", "4"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=170, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "step 4 at" in done.stdout
+    assert "rank 0: 4 steps" in done.stdout
+    assert "rank 1: 4 steps" in done.stdout

@@ -1,0 +1,87 @@
+"""From step reports to samples: order, shares and gaps."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+
+from scenarios.config import RunConfig
+from scenarios.recorder import Outgoing, Recorder, StepState
+from scenarios.telemetry import Kind, Span, Stream
+
+MS = 1_000_000
+
+
+def span(rank: int, stream: Stream, kind: Kind, start_ms: int, end_ms: int, *, busy: float = 1.0, sm: float = 0.5, step: int = 0) -> Span:
+    length = (end_ms - start_ms) * MS
+    return Span(
+        rank=rank, stream=stream, kind=kind, step=step, start_ns=start_ms * MS, end_ns=end_ms * MS,
+        busy_ns=round(length * busy), sm_active=sm,
+    )
+
+
+def state(end_ms: int, step: int, progress: float = 0.1, memory_gib: float = 10.0) -> StepState:
+    return StepState(end_ns=end_ms * MS, step=step, progress=progress, learning_rate=0.1, memory_gib=memory_gib, apart=0.0)
+
+
+def ticks(outgoing: list[Outgoing]) -> list[dict[str, Any]]:
+    return [event.data for event in outgoing if event.event == "tick"]
+
+
+def two_ranks() -> Recorder:
+    return Recorder(RunConfig.parse({"scenario": "sharded", "gpus": 2}))
+
+
+def test_a_period_closes_only_when_every_rank_has_passed_it() -> None:
+    recorder = two_ranks()
+    assert ticks(recorder.step(0, state(250, 1), [span(0, "compute", "forward", 0, 250)])) == []
+    closed = ticks(recorder.step(1, state(210, 1), [span(1, "compute", "forward", 0, 50)]))
+    assert [tick["t_ms"] for tick in closed] == [200]
+    assert closed[0]["util"] == [100.0, 25.0]
+
+
+def test_overlapping_streams_count_once_and_spinning_only_where_nothing_computes() -> None:
+    recorder = two_ranks()
+    recorder.step(0, state(200, 1), [span(0, "compute", "backward", 0, 100), span(0, "comm", "spin", 50, 150, sm=0.1)])
+    (tick,) = ticks(recorder.step(1, state(200, 1), [span(1, "compute", "forward", 0, 200, busy=0.5)]))
+    assert tick["util"] == [75.0, 50.0]
+    assert tick["spin"] == [25.0, 0.0]
+    assert tick["useful"] == [pytest.approx(30.0), 25.0]
+
+
+def test_host_and_copies_are_not_utilization() -> None:
+    recorder = two_ranks()
+    recorder.step(0, state(200, 1), [span(0, "host", "wait", 0, 200), span(0, "copy", "copy", 0, 200)])
+    (tick,) = ticks(recorder.step(1, state(200, 1), []))
+    assert tick["util"] == [0.0, 0.0]
+
+
+def test_a_rank_that_ended_is_a_gap_and_not_zero() -> None:
+    recorder = two_ranks()
+    recorder.step(0, state(150, 1), [span(0, "compute", "forward", 0, 150)])
+    recorder.step(1, state(450, 1), [span(1, "compute", "forward", 0, 450)])
+    last = ticks(recorder.finish())[-1]
+    assert last["t_ms"] == 450
+    assert last["util"] == [None, 100.0]
+    assert last["mem"][0] is None
+
+
+def test_the_stream_does_not_depend_on_the_order_in_which_ranks_report() -> None:
+    reports = [
+        (rank, state(step * 130 + 10 * rank, step, step / 7), [span(rank, "compute", "forward", (step - 1) * 130 + 10 * rank, step * 130, step=step)])
+        for rank in range(2) for step in range(1, 8)
+    ]
+
+    def play(seed: int) -> tuple[str, str]:
+        queues = {rank: [report for report in reports if report[0] == rank] for rank in range(2)}
+        rng, recorder, out = random.Random(seed), two_ranks(), []
+        while any(queues.values()):
+            rank = rng.choice([rank for rank in queues if queues[rank]])
+            out += recorder.step(*queues[rank].pop(0))
+        out += recorder.finish()
+        return json.dumps([event.data for event in out if event.event == "tick"]), recorder.digest
+
+    assert len({play(seed) for seed in range(20)}) == 1
