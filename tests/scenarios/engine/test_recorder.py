@@ -70,13 +70,14 @@ def test_a_rank_that_ended_is_a_gap_and_not_zero() -> None:
 
 
 def test_the_stream_does_not_depend_on_the_order_in_which_ranks_report() -> None:
-    reports = [
-        (rank, state(step * 130 + 10 * rank, step, step / 7), [span(rank, "compute", "forward", (step - 1) * 130 + 10 * rank, step * 130, step=step)])
-        for rank in range(2) for step in range(1, 8)
-    ]
+    def report(rank: int, step: int) -> tuple[int, StepState, list[Span]]:
+        start_ms, end_ms = (step - 1) * 130 + 10 * rank, step * 130
+        return rank, state(end_ms + 10 * rank, step, step / 7), [span(rank, "compute", "forward", start_ms, end_ms, step=step)]
+
+    reports = [report(rank, step) for rank in range(2) for step in range(1, 8)]
 
     def play(seed: int) -> tuple[str, str]:
-        queues = {rank: [report for report in reports if report[0] == rank] for rank in range(2)}
+        queues = {rank: [entry for entry in reports if entry[0] == rank] for rank in range(2)}
         rng, recorder, out = random.Random(seed), two_ranks(), []
         while any(queues.values()):
             rank = rng.choice([rank for rank in queues if queues[rank]])
