@@ -43,6 +43,10 @@ class Palette:
     rest: str
     right: str
 
+    def text(self, role: Role) -> str:
+        """A colour of enough contrast to read: the rest's is for fills only."""
+        return self.ink if role == "rest" else self.of(role)
+
     def of(self, role: Role) -> str:
         return {"odd": self.odd, "rest": self.rest, "right": self.right}[role]
 
@@ -87,7 +91,7 @@ def run_figure(
             row=row, col=1,
         )
         figure.update_yaxes(
-            row=row, col=1, range=[0, top], nticks=3, fixedrange=False, title={"text": f"GPU {rank}", "standoff": 4},
+            row=row, col=1, range=[0, top], tickvals=[top / 2, top], tickformat=".3~g", title={"text": f"GPU {rank}", "standoff": 4},
             gridcolor=palette.grid, zeroline=False,
         )
         if limit is not None:
@@ -118,7 +122,7 @@ def race_figure(racers: Sequence[Racer], *, dark: bool = False) -> go.Figure:
         figure.add_annotation(
             x=min(racer.epoch_s, end_s), y=100, text=f"{racer.label}: {racer.epoch_s:.1f} s{'' if racer.measured else ' at this rate'}",
             showarrow=True, arrowhead=0, arrowcolor=palette.of(racer.role), ax=0, ay=26 + 22 * racers.index(racer),
-            xanchor="right" if racer.epoch_s > 0.6 * end_s else "left", font={"color": palette.of(racer.role), "size": 14},
+            xanchor="right" if racer.epoch_s > 0.6 * end_s else "left", font={"color": palette.text(racer.role), "size": 14},
         )
     figure.update_layout(**_layout(palette, "One epoch, three ways of feeding eight GPUs", height=420), **_play_button(palette))
     figure.update_xaxes(title_text="virtual seconds", range=[0, end_s * 1.02], gridcolor=palette.grid, zeroline=False)
