@@ -1,107 +1,167 @@
-"""What a step, a copy, a collective and a watt cost on a displayed GPU.
+"""What a training step costs on a displayed GPU: kernel times, launch times and gradient buckets.
 
-Owns the prices in virtual time. Must not import torch: the web server and RunConfig import this.
+Owns the price of a step. Copies, collectives and power are `transfers.py`'s and memory `footprint.py`'s, given on from here. Must not import
+torch: the web server and RunConfig import this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+from scenarios.costs.calibration import CALIBRATION, Calibration
+from scenarios.costs.footprint import memory as memory
 from scenarios.costs.gpus import GPUS, Gpu
 from scenarios.costs.models import MODELS
-from scenarios.costs.shapes import MemoryParts, Phase, StepCosts
+from scenarios.costs.shapes import Phase, StepCosts
+from scenarios.costs.tables import Kind, OpClass, Program, program, table_name, terms, value
+from scenarios.costs.transfers import all_reduce_ns as all_reduce_ns
+from scenarios.costs.transfers import host_copy_ns as host_copy_ns
+from scenarios.costs.transfers import pcie_ns as pcie_ns
+from scenarios.costs.transfers import power_w as power_w
 
-_GIB = 2**30
-# forward GFLOPs a sample, element-wise bytes a sample in fp32 (forward), forward kernels, parameters
-_ROUGH: dict[str, tuple[float, float, int, int]] = {
-    "resnet50": (8.2, 220e6, 175, 25_557_032),
-    "resnet101": (15.7, 330e6, 345, 44_549_160),
-    "resnext101_32x8d": (32.9, 520e6, 345, 88_791_336),
-    "bert_large": (250.0, 2200e6, 340, 335_141_888),
-    "gpt2_medium": (800.0, 9000e6, 420, 354_823_168),
-    "mlp": (0.05, 1.0e6, 2400, 10_000_000),
-}
+FIRST_BUCKET_BYTES = 2**20
+BUCKET_BYTES = 25 * 2**20
+"""dist._DEFAULT_FIRST_BUCKET_BYTES and DDP's bucket_cap_mb."""
 
+_FLOOR_NS: dict[OpClass, float] = {"elementwise": 2_000, "norm": 2_600, "matmul": 3_600, "conv": 4_000, "grouped_conv": 4_000}
+"""Shortest kernels, as profiles of eager PyTorch on A100 show them: a launch of any size takes about 2 us on the GPU, a matrix product
+with a prologue and a few k-steps somewhat more."""
 
-def _phase(kernels: int, total_s: float, gpu: Gpu, sm_active: float) -> Phase:
-    kernel_ns = max(round(total_s * 1e9 / kernels), 2_500)
-    launch_ns = round(gpu.launch_us * 1e3)
-    busy = kernels * kernel_ns
-    return Phase(
-        kernels=kernels, busy_ns=busy, launch_ns=kernels * launch_ns,
-        critical_ns=max(launch_ns + busy, kernels * launch_ns + kernel_ns), sm_active=sm_active,
-    )
+_BLOCK_BYTES: dict[OpClass, float] = {"elementwise": 8_192, "norm": 8_192, "matmul": 32_768, "conv": 32_768, "grouped_conv": 32_768}
+"""Bytes read and written by one thread block: 128 threads of 4 vectorised fp32 elements in and out; a 64x64 tile of a matrix product."""
 
+_FULL_SM = 0.92
+"""SM activity of a GPU whose kernels fill it: guilbaults/slurm-job-exporter#30, H100."""
 
-def _no_phase() -> Phase:
-    return Phase(kernels=0, busy_ns=0, launch_ns=0, critical_ns=0, sm_active=0.0)
+DECODE_KERNELS = 12
+"""Launches per decoded batch: nvJPEG's batched decoder, then crop, resize, flip, cast and normalise."""
 
 
 @lru_cache(maxsize=1024)
-def step_costs(*, model: str, gpu: str, precision: str, batch: int, world: int) -> StepCosts:
-    """Price one training step of one rank of `world`, `batch` samples per rank. Unknown names raise KeyError."""
-    card, facts = GPUS[gpu], MODELS[model]
-    gflops, elementwise, kernels, parameters = _ROUGH[model]
-    peak = {"fp32": card.fp32_tflops, "tf32": card.tf32_tflops or card.fp32_tflops, "amp": card.fp16_tflops}[precision]
-    scale = 0.5 if precision == "amp" else 1.0
-    rate = {"fp32": 0.72, "tf32": 0.35, "amp": 0.37}[precision] * peak * 1e12
-    forward_s = batch * (gflops * 1e9 / rate + elementwise * scale / (0.85 * card.bandwidth_gb_s * 1e9))
-    sm = 0.9 if model != "mlp" else 0.12
-    gradient_bytes = parameters * 4
-    sizes = [2**20]
-    while sum(sizes) < gradient_bytes:
-        sizes.append(min(25 * 2**20, gradient_bytes - sum(sizes)))
-    shares = [size / gradient_bytes for size in sizes]
-    backward = tuple(_phase(max(1, round(2 * kernels * share)), 2 * forward_s * share, card, sm) for share in shares)
-    decode = _no_phase()
-    if facts.decodes:
-        decode = _phase(8, batch / card.decode_images_s, card, 0.85)
-    return StepCosts(
-        decode=decode, forward=_phase(kernels, forward_s, card, sm), backward=backward, bucket_bytes=tuple(sizes),
-        optimizer=_phase(10, parameters * 20 / (0.85 * card.bandwidth_gb_s * 1e9), card, 0.7),
-        encoded_bytes=batch * facts.encoded_bytes_per_sample, decoded_bytes=batch * facts.decoded_bytes_per_sample,
-        contention=0.25 if world > 1 else 0.0,
-    )
+def step_costs(
+    *, model: str, gpu: str, precision: str, batch: int, world: int,
+    seq_len: int | None = None, task: str = "finetune", calibration: Calibration = CALIBRATION,
+) -> StepCosts:
+    """Price one training step of one rank of `world`, with `batch` samples per rank.
 
-
-@lru_cache(maxsize=1024)
-def memory(*, model: str, gpu: str, precision: str, batch: int, world: int) -> MemoryParts:
-    """GPU memory of one rank during a step, in GiB. Unknown names raise KeyError."""
-    GPUS[gpu]
-    _, elementwise, _, parameters = _ROUGH[model]
-    scale = 0.5 if precision == "amp" else 1.0
-    return MemoryParts(
-        parameters_gib=parameters * 4 / _GIB, gradients_gib=parameters * 4 / _GIB * (2 if world > 1 else 1),
-        optimizer_gib=parameters * 4 / _GIB, activations_gib=batch * elementwise * 0.62 * scale / _GIB,
-        workspace_gib=0.6, context_gib=0.7 if world == 1 else 1.2,
-    )
-
-
-def all_reduce_ns(nbytes: int, *, gpu: str, world: int) -> int:
-    """Duration of one ring all-reduce of `nbytes` among `world` GPUs, once the last has arrived; 0 for one GPU."""
-    if world <= 1:
-        return 0
-    card = GPUS[gpu]
-    hops = 2 * (world - 1)
-    return round(hops * card.collective_latency_us * 1e3 + hops / world * nbytes / card.bus_gb_s)
-
-
-def pcie_ns(nbytes: int, *, gpu: str) -> int:
-    """Duration of one pinned copy of `nbytes` between host and GPU, either way."""
-    return round(10_000 + nbytes / GPUS[gpu].pcie_gb_s)
-
-
-def host_copy_ns(nbytes: int) -> int:
-    """Duration of one memcpy of `nbytes` by one host thread, through shared memory."""
-    return round(2_000 + nbytes / 8.0)
-
-
-def power_w(gpu: str, *, busy: float, sm_active: float, spinning: float) -> float:
-    """Mean power over a period.
-
-    All shares are of the period, 0..1: `busy` any kernel resident, `sm_active` mean share of SMs doing useful work,
-    `spinning` only a waiting collective resident (part of `busy`).
+    `seq_len` defaults to the model's own; `task` (finetune or pretrain) matters to bert_large only. Unknown names raise KeyError.
     """
-    card = GPUS[gpu]
-    span = card.peak_w - card.idle_w
-    return card.idle_w + span * min(1.0, 0.13 * max(busy, spinning) + 0.75 * sm_active)
+    card, facts = GPUS[gpu], MODELS[model]
+    pricer = _Pricer(card, precision, calibration)
+    steps = program(table_name(model, task), amp=precision == "amp")
+    powers = terms(batch=batch, seq_len=(seq_len or facts.seq_len) if facts.seq_len else None)
+    prices = [pricer.price(kind, powers) for kind in steps.kinds]
+    buckets = gradient_buckets(steps)
+    several = world > 1
+    backward, done = [], 0
+    for last_kernel, elements in buckets:
+        kernels = [prices[index] for index in steps.backward[done:last_kernel]]
+        done = last_kernel
+        if several:
+            kernels.extend(pricer.copy(count) for count in elements)
+        backward.append(pricer.phase(kernels))
+    optimizer = [pricer.moved(moved) for moved in steps.optimizer]
+    if several:
+        optimizer = [pricer.copy(count) for _, elements in buckets for count in elements] + optimizer
+    return StepCosts(
+        decode=_decode(card, batch) if facts.decodes else EMPTY,
+        forward=pricer.phase([prices[index] for index in steps.forward]),
+        backward=tuple(backward),
+        bucket_bytes=tuple(4 * sum(elements) for _, elements in buckets),
+        optimizer=pricer.phase(optimizer),
+        encoded_bytes=batch * facts.encoded_bytes_per_sample,
+        decoded_bytes=batch * facts.decoded_bytes_per_sample,
+        contention=calibration.contention if several else 0.0,
+    )
+
+
+def gradient_buckets(steps: Program) -> list[tuple[int, list[int]]]:
+    """(backward kernels done, elements of each gradient) of every bucket, in the order in which they fill.
+
+    DDP's rule (compute_bucket_assignment_by_size): a bucket closes once it holds its limit or more; fp32 gradients, amp included.
+    """
+    buckets: list[tuple[int, list[int]]] = []
+    elements: list[int] = []
+    held = 0
+    for kernels, count in steps.ready:
+        elements.append(count)
+        held += 4 * count
+        if held >= (BUCKET_BYTES if buckets else FIRST_BUCKET_BYTES):
+            buckets.append((kernels, elements))
+            elements, held = [], 0
+    if elements:
+        buckets.append((len(steps.backward), elements))
+    buckets[-1] = (len(steps.backward), buckets[-1][1])
+    return buckets
+
+
+EMPTY = Phase(kernels=0, busy_ns=0, launch_ns=0, critical_ns=0, sm_active=0.0)
+
+_Priced = tuple[int, float]
+"""(duration in ns, share of the SMs at work)."""
+
+
+class _Pricer:
+    """Prices kernels on one GPU in one precision."""
+
+    def __init__(self, gpu: Gpu, precision: str, calibration: Calibration) -> None:
+        self._gpu, self._calibration = gpu, calibration
+        regime = "fp32" if precision == "tf32" and gpu.tf32_tflops is None else precision
+        peaks = {"fp32": gpu.fp32_tflops, "tf32": gpu.tf32_tflops or gpu.fp32_tflops, "amp": gpu.fp16_tflops}
+        conv = {"fp32": calibration.conv_fp32, "tf32": calibration.conv_tf32, "amp": calibration.conv_amp}[regime]
+        matmul = {"fp32": calibration.matmul_fp32, "tf32": calibration.matmul_tf32, "amp": calibration.matmul_amp}[regime]
+        per_ns = peaks[regime] * 1e3
+        self._flops_per_ns: dict[OpClass, float] = {
+            "conv": conv * per_ns, "grouped_conv": conv * per_ns * calibration.grouped_conv, "matmul": matmul * per_ns,
+        }
+        self._bytes_per_ns = calibration.bandwidth * gpu.bandwidth_gb_s
+        self._nchw_passes = calibration.nchw_passes if regime == "tf32" else 0.0
+
+    def price(self, kind: Kind, powers: tuple[float, ...]) -> _Priced:
+        moved, op_class = value(kind.bytes, powers), kind.op_class
+        if op_class in ("elementwise", "norm"):
+            work = moved * self._calibration.elementwise / self._bytes_per_ns
+        else:
+            work = max(value(kind.flops, powers) / self._flops_per_ns[op_class], moved / self._bytes_per_ns)
+            if op_class != "matmul":
+                work += self._nchw_passes * moved / self._bytes_per_ns
+        return self._kernel(op_class, work, moved)
+
+    def copy(self, elements: int) -> _Priced:
+        """One gradient copied into its bucket, or back."""
+        return self.moved(8 * elements)
+
+    def moved(self, nbytes: float) -> _Priced:
+        return self._kernel("elementwise", nbytes / self._bytes_per_ns, nbytes)
+
+    def _kernel(self, op_class: OpClass, work: float, moved: float) -> _Priced:
+        share = min(1.0, moved / _BLOCK_BYTES[op_class] / self._gpu.sms)
+        return max(1, round(max(work, _FLOOR_NS[op_class]))), _FULL_SM * share
+
+    def phase(self, kernels: Sequence[_Priced]) -> Phase:
+        return phase(kernels, launch_ns=round(self._gpu.launch_us * 1e3))
+
+
+def phase(kernels: Sequence[_Priced], *, launch_ns: int) -> Phase:
+    """Sum up kernels launched back to back."""
+    busy = critical = 0
+    active = 0.0
+    for position in range(len(kernels), 0, -1):
+        duration, share = kernels[position - 1]
+        busy += duration
+        active += duration * share
+        critical = max(critical, position * launch_ns + busy)
+    return Phase(
+        kernels=len(kernels), busy_ns=busy, launch_ns=len(kernels) * launch_ns, critical_ns=critical,
+        sm_active=active / busy if busy else 0.0,
+    )
+
+
+def _decode(gpu: Gpu, batch: int) -> Phase:
+    each = max(2_000, round(batch / gpu.decode_images_s * 1e9 / DECODE_KERNELS))
+    return phase([(each, _FULL_SM * _DECODE_SM)] * DECODE_KERNELS, launch_ns=round(gpu.launch_us * 1e3))
+
+
+_DECODE_SM = 0.75
+"""Huffman decoding is branchy and fills the SMs less evenly than a convolution: our estimate."""

@@ -1,0 +1,54 @@
+"""What copies, collectives and watts cost on a displayed GPU.
+
+Owns time on links and the power model. Must not import torch.
+"""
+
+from __future__ import annotations
+
+from scenarios.costs.gpus import GPUS
+
+_COPY_SETUP_NS = 10_000
+"""Host call, engine start and completion of one cudaMemcpyAsync: about 10 us for a copy of a few bytes."""
+_HOST_COPY_BYTES_PER_NS = 8.0
+"""One core's memcpy between buffers larger than its caches on a server CPU: 8-12 GB/s."""
+_HOST_COPY_SETUP_NS = 2_000
+_PROTOCOL_NS = 6_000
+"""Launch and set-up of one NCCL collective before the first bytes move."""
+
+_RESIDENT_SHARE = 0.13
+_ACTIVE_SHARE = 0.75
+"""Shares of the range from idle to the limit that a resident kernel and useful work draw. Anchors: a rank that spins in NCCL draws
+14-36 % of its limit, a healthy one 44-85 %; an H100 at 0.92 SM activity 570-600 of 700 W (guilbaults/slurm-job-exporter#30)."""
+
+
+def all_reduce_ns(nbytes: int, *, gpu: str, world: int) -> int:
+    """Duration of one ring all-reduce of `nbytes` among `world` GPUs, once the last has arrived; 0 for one GPU.
+
+    Each rank sends 2 (n-1)/n of the bytes in 2 (n-1) steps at the bus bandwidth (nccl-tests, PERFORMANCE.md).
+    """
+    if world <= 1:
+        return 0
+    card = GPUS[gpu]
+    steps = 2 * (world - 1)
+    return round(_PROTOCOL_NS + steps * card.collective_latency_us * 1e3 + steps / world * nbytes / card.bus_gb_s)
+
+
+def pcie_ns(nbytes: int, *, gpu: str) -> int:
+    """Duration of one pinned copy of `nbytes` between host and GPU, either way."""
+    return round(_COPY_SETUP_NS + nbytes / GPUS[gpu].pcie_gb_s)
+
+
+def host_copy_ns(nbytes: int) -> int:
+    """Duration of one memcpy of `nbytes` by one host thread, through shared memory."""
+    return round(_HOST_COPY_SETUP_NS + nbytes / _HOST_COPY_BYTES_PER_NS)
+
+
+def power_w(gpu: str, *, busy: float, sm_active: float, spinning: float) -> float:
+    """Mean power over a period, in watts.
+
+    All shares are of the period, 0..1: `busy` any kernel resident (spinning included), `sm_active` the mean share of SMs at useful work,
+    `spinning` only a waiting collective resident.
+    """
+    card = GPUS[gpu]
+    share = _RESIDENT_SHARE * max(busy, spinning) + _ACTIVE_SHARE * sm_active
+    return card.idle_w + (card.peak_w - card.idle_w) * min(1.0, share)
