@@ -19,7 +19,7 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 setup: $(VENV)/.ready-dev
 
 run: $(VENV)/.ready
-	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT)
+	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.showEmailPrompt false
 
 test: $(VENV)/.ready-dev chromium
 	$(BIN)/python -m pytest
