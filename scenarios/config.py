@@ -33,7 +33,7 @@ class RunConfig(BaseModel):
     """Samples per GPU and step."""
     precision: Precision = "amp"
     epochs: int | None = Field(default=None, ge=1, le=100)
-    """None: as much as is worth watching (see `view_s`), at most two epochs."""
+    """None: as much as is worth watching (see `view_s`), at most three epochs."""
     steps: int | None = Field(default=None, ge=4, le=100_000)
     """None: no limit on the steps."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)

@@ -20,7 +20,7 @@ from scenarios.worker.data import FEATURES, NumberedSamples, ProxyNetwork
 from scenarios.worker.report import Send
 from scenarios.worker.virtual_stage import VirtualStage
 
-WATCHED_EPOCHS = 2
+WATCHED_EPOCHS = 3
 """Epochs of a run that is not told how many."""
 
 
