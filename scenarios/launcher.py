@@ -37,6 +37,8 @@ Supervise = Callable[..., int]
 """`supervise(config, run_dir, *, pace, settings) -> exit status` of scenarios/supervisor.py."""
 
 SUPERVISOR_LOG = "supervisor.log"
+NICE = 5
+"""Runs come after the web server: virtual time does not mind, viewers would."""
 PRELOADED = ("torch", "torch.distributed", "torch.nn.parallel", "torch._dynamo", "torch.optim", "torch.utils.data", "scenarios.worker")
 
 
@@ -147,6 +149,7 @@ class Launcher:
             if os.getppid() != self._pid:
                 os._exit(1)
             os.setsid()
+            os.nice(NICE)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for fd in (self._input_fd, self._output_fd, self._wake_read, self._wake_write):

@@ -16,7 +16,7 @@ from typing import IO, Any
 from scenarios.record import EVENTS
 from scenarios.runs import Run, Runs
 
-POLL_S = 0.05
+POLL_S = 0.025
 STATE_EVERY_S = 0.5
 """How often a tail asks about its run: place in the queue, or over."""
 HEARTBEAT_S = 15.0

@@ -1,0 +1,114 @@
+"""The command line of the experiments: `python -m scenarios list|run`, each with --json.
+
+Owns arguments, exit codes and what is printed where. Exit codes: 0 done (an expected out-of-memory included), 1 the run failed, timed out
+or was stopped, 2 unusable arguments, with one line on standard error that names the field, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from scenarios.catalog import SCENARIOS
+from scenarios.cli_run import run_command
+from scenarios.config import RunConfig
+from scenarios.settings import load_settings
+
+DONE, RUN_FAILED, UNUSABLE = 0, 1, 2
+
+RUN_OPTIONS = {
+    "gpus": "GPUs, one process each; 1 to 8 (default 8)",
+    "gpu": "kind of GPU, such as a100-80gb (the default)",
+    "model": "displayed model, such as resnet50; its costs are charged",
+    "batch": "samples per GPU and step (default 256)",
+    "epochs": "epochs to train; default: as much as is worth watching",
+    "steps": "steps to train at most",
+    "hand_off": "rank0_loading: hand shards out over cpu (the default) or nccl",
+    "preprocess": "decode and augment on the gpu (the default) or the cpu",
+    "precision": "fp32, tf32 or amp (the default)",
+    "seed": "seed of data, weights and jitter (default 0)",
+    "backend": "auto, virtual or cuda; auto is virtual where no GPU can be used",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; argparse would print its usage too."""
+
+    def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments"):
+            allowed = [option for action in self._actions for option in action.option_strings]
+            message += f"; allowed: {', '.join(allowed)}"
+        complain(message)
+        raise SystemExit(UNUSABLE)
+
+
+def complain(message: str) -> None:
+    """One line on standard error, whatever is in it."""
+    print(" ".join(message.split()), file=sys.stderr)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    try:
+        options, unknown = _parser().parse_known_args(argv)
+        if unknown:
+            options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        return int(options.command(options))
+    except ValueError as error:
+        complain(str(error))
+        return UNUSABLE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m scenarios", description="Experiments with multi-GPU training.", allow_abbrev=False)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", help="what there is to run", allow_abbrev=False)
+    listing.add_argument("--json", action="store_true", help="print one JSON array")
+    listing.set_defaults(command=_list, parser=listing)
+    run = commands.add_parser("run", help="run one experiment", allow_abbrev=False)
+    run.add_argument("scenario", metavar="NAME", help=", ".join(SCENARIOS))
+    for name, text in RUN_OPTIONS.items():
+        run.add_argument(f"--{name.replace('_', '-')}", dest=name, help=text)
+    run.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace, for Perfetto")
+    run.add_argument("--json", action="store_true", help="run as fast as it computes and print one JSON object")
+    run.set_defaults(command=_run, parser=run)
+    return parser
+
+
+def _list(options: argparse.Namespace) -> int:
+    if options.json:
+        keys = ("name", "title", "what", "model", "expected_outcome", "opening_metric")
+        print(json.dumps([{key: getattr(scenario, key) for key in keys} for scenario in SCENARIOS.values()]))
+        return DONE
+    width = max(map(len, SCENARIOS))
+    for scenario in SCENARIOS.values():
+        print(f"{scenario.name:<{width}}  {scenario.what}")
+    return DONE
+
+
+def _run(options: argparse.Namespace) -> int:
+    given: dict[str, Any] = {name: getattr(options, name) for name in RUN_OPTIONS if getattr(options, name) is not None}
+    config = RunConfig.parse({"scenario": options.scenario, **given})
+    if config.backend == "cuda":
+        raise ValueError(f"backend='cuda': {_why_no_cuda()}; allowed here: auto, virtual")
+    trace: Path | None = options.trace
+    if trace is not None and (trace.is_dir() or not trace.parent.is_dir()):
+        raise ValueError(f"trace={str(trace)!r}: must be a file in a folder that exists")
+    end = run_command(config, load_settings(), as_json=options.json, trace=trace)
+    if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):
+        return DONE
+    complain(end["sentence"])
+    return RUN_FAILED
+
+
+def _why_no_cuda() -> str:
+    if not Path("/dev/nvidiactl").exists():
+        return "there is no NVIDIA GPU on this machine"
+    return "experiments run on virtual GPUs in this version, also where there is a real one"

@@ -1,0 +1,190 @@
+"""`python -m scenarios run`: one fresh run, as a live table per GPU with a progress bar, or as one JSON object.
+
+Owns the terminal during a run. The run itself goes the way of every run: launcher, supervisor, record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from scenarios.config import RunConfig
+from scenarios.record import read_events, trace_lines
+from scenarios.run_folder import end_data, last_end
+from scenarios.runs import Run, Runs
+from scenarios.settings import PREFIX, Settings
+
+POLL_S = 0.1
+STOP_LIMIT_S = 5.0
+VIEWER = "terminal"
+COLUMNS = (
+    ("GPU busy (nvidia-smi)", "util", "%", 0), ("Useful work", "useful", "%", 0), ("Waiting in a kernel", "spin", "%", 0),
+    ("Memory", "mem", "GiB", 1), ("Power", "power", "W", 0),
+)
+
+
+def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: Path | None) -> dict[str, Any]:
+    """Run `config`, print what was asked for, write the trace; returns the data of the run's `end`.
+
+    The record stays where SHARDLAB_DATA_DIR names a folder, else it goes with the command. Raises ValueError for an unwritable trace.
+    """
+    with _data_dir() as data_dir, _ended_by_terminate():
+        runs = Runs(settings if data_dir is None else settings.model_copy(update={"data_dir": data_dir}))
+        try:
+            run = runs.start(config, viewer=VIEWER, pace="fast" if as_json else "live")
+            screen = None if as_json else _Screen(config)
+            end = _follow(runs, run, screen.show if screen else lambda events: None, screen)
+            if as_json:
+                print(json.dumps(end["summary"] or {"scenario": config.scenario, **end}), flush=True)
+            if trace is not None:
+                _write(trace, trace_lines(run.run_dir))
+            return end
+        finally:
+            runs.close()
+
+
+def _follow(runs: Runs, run: Run, show: Callable[[list[dict[str, Any]]], None], screen: _Screen | None) -> dict[str, Any]:
+    """Wait for the end, showing new events; Ctrl-C stops the run and waits for its record."""
+    seen = 0
+    with screen or _nothing():
+        while True:
+            try:
+                over = _now(runs, run).over
+                events = read_events(run.run_dir, seen) if screen else []
+                seen = events[-1]["id"] if events else seen
+                show(events)
+                if over:
+                    break
+                time.sleep(POLL_S)
+            except KeyboardInterrupt:
+                runs.stop(run.run_id, VIEWER)
+                _wait(lambda: _now(runs, run).over, STOP_LIMIT_S)
+                break
+        end = last_end(run.run_dir) or _now(runs, run).unwritten_end or end_data("stopped", "Stopped.")
+        if screen:
+            screen.finish(end)
+    return end
+
+
+def _now(runs: Runs, run: Run) -> Run:
+    return runs.get(run.run_id) or run
+
+
+class _Screen:
+    """The live table: one row per GPU, the newest sample, and how far the run is."""
+
+    def __init__(self, config: RunConfig) -> None:
+        self._config = config
+        self._console = Console()
+        self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=40), TextColumn("{task.fields[state]}"))
+        self._task = self._progress.add_task(f"{config.scenario}, {config.gpus} x {config.gpu}", total=1.0, state="Processes starting")
+        self._live = Live(self._progress, console=self._console, refresh_per_second=8)
+        self._head: dict[str, Any] = {}
+        self._tick: dict[str, Any] | None = None
+
+    def __enter__(self) -> _Screen:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._live.__exit__(*error)
+
+    def show(self, events: list[dict[str, Any]]) -> None:
+        for event in events:
+            if event["event"] == "head":
+                self._head = event["data"]
+            elif event["event"] == "tick":
+                self._tick = event["data"]
+        if self._tick is not None:
+            tick = self._tick
+            state = f"{tick['t_ms'] / 1000:.1f} s, step {tick['step']}, epoch {tick['epoch'] + 1} at {tick['epoch_pct']:.0f} %"
+            self._progress.update(self._task, completed=self._share(tick), state=state)
+            self._live.update(Group(self._table(tick), self._progress))
+
+    def finish(self, end: dict[str, Any]) -> None:
+        """Leave the last table on screen and say below it what was seen."""
+        done = end["outcome"] in ("finished", "out_of_memory")
+        self._progress.update(self._task, completed=1.0 if done else None, state=end["outcome"].replace("_", " "))
+        if self._tick is not None:
+            self._live.update(Group(self._table(self._tick), self._progress))
+        self._live.stop()
+        summary = end["summary"]
+        if done:
+            self._console.print(end["sentence"], highlight=False)
+        if summary and summary["samples_per_second"] is not None:
+            measured = "" if summary["epoch_measured"] else " at this rate"
+            self._console.print(
+                f"{summary['samples_per_second']:,.0f} samples/s, an epoch in {summary['epoch_seconds']:.1f} s{measured}, "
+                f"{summary['speedup_vs_one_gpu']:.1f}x the useful speed of one GPU.", highlight=False,
+            )
+
+    def _share(self, tick: dict[str, Any]) -> float:
+        """How much of the run is done, 0 to 1."""
+        epochs = float(tick["epoch"] + tick["epoch_pct"] / 100)
+        if self._config.steps is not None:
+            return min(1.0, max(int(tick["step"]) / self._config.steps, epochs / (self._config.epochs or 1e9)))
+        by_time = float(tick["t_ms"]) / 1000 / self._config.view_s if self._config.view_s else 0.0
+        return min(1.0, max(by_time, epochs / (self._config.epochs or 2)))
+
+    def _table(self, tick: dict[str, Any]) -> Table:
+        source = "simulated timing, real DDP" if self._head.get("source") == "virtual" else str(self._head.get("source", ""))
+        table = Table(title=f"{self._head.get('gpu', '')}: {source} ({self._head.get('source', '')})")
+        table.add_column("GPU", justify="right")
+        for title, _, unit, _ in COLUMNS:
+            table.add_column(f"{title}, {unit}", justify="right")
+        for rank in range(len(tick["util"])):
+            cells = [tick[field][rank] for _, field, _, _ in COLUMNS]
+            digits = [places for *_, places in COLUMNS]
+            table.add_row(str(rank), *("n/a" if cell is None else f"{cell:.{places}f}" for cell, places in zip(cells, digits, strict=True)))
+        return table
+
+
+def _write(path: Path, lines: Iterator[str]) -> None:
+    try:
+        with path.open("w") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise ValueError(f"trace={str(path)!r}: {error.strerror or error}") from None
+
+
+def _wait(over: Callable[[], bool], limit_s: float) -> None:
+    deadline_s = time.monotonic() + limit_s
+    while not over() and time.monotonic() < deadline_s:
+        time.sleep(POLL_S)
+
+
+@contextmanager
+def _data_dir() -> Iterator[Path | None]:
+    """None where the user named a folder; else one of its own, removed afterwards."""
+    if os.environ.get(PREFIX + "DATA_DIR"):
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="shardlab-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def _ended_by_terminate() -> Iterator[None]:
+    """SIGTERM ends the command as Ctrl-C does, so that nothing is left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
