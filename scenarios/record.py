@@ -19,6 +19,8 @@ from scenarios.telemetry import KINDS, STREAMS, Sample, Span
 
 EVENTS = "events.jsonl"
 SPANS = "spans.jsonl"
+COMPUTED = "computed"
+"""An empty file: the ranks have ended, and what they computed is still being shown at its own pace."""
 
 CSV_COLUMNS = (
     "source", "time_s", "gpu", "step", "epoch", "epoch_pct", "gpu_util_pct", "sm_active_pct", "spin_pct",

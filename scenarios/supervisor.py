@@ -21,6 +21,7 @@ from scenarios.config import RunConfig
 from scenarios.costs.gpus import GPUS
 from scenarios.processes import die_with_parent, exit_text
 from scenarios.rank_pipe import RankPipe
+from scenarios.record import COMPUTED
 from scenarios.record_writer import RecordWriter
 from scenarios.recorder import Outgoing, Recorder, StepState
 from scenarios.settings import Settings
@@ -104,6 +105,8 @@ class _Supervision:
             for rank in self._ranks:
                 os.write(rank.control_fd, f"{store.port:<16}".encode())
             outcome = self._watch()
+            self._end_ranks()
+            (self._run_dir / COMPUTED).touch()
             self._release_rest(outcome)
             self._record.event("end", self._end(outcome))
         finally:
@@ -270,7 +273,8 @@ class _Supervision:
 
     def _end_ranks(self) -> None:
         """Nobody stays: ranks that finished are waiting for this, others are killed."""
-        for rank in self._ranks:
+        ranks, self._ranks = self._ranks, []
+        for rank in ranks:
             os.close(rank.control_fd)
             if not rank.reaped:
                 try:
