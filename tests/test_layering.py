@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -145,12 +146,14 @@ def test_what_is_allowed_passes(path: str, text: str, tmp_path: Path) -> None:
 
 
 def web_modules() -> list[str]:
-    """Every importable module of the web server's side: all but the files that may import torch and the page scripts."""
+    """Every importable module of the web server's side: all but the files that may import torch and the scripts Streamlit runs."""
+    navigation = ROOT / "pages/navigation.py"
+    scripts = {Path("app.py"), Path("pages/navigation.py")}
+    scripts |= {Path("pages", name) for name in re.findall(r'st\.Page\("(\w+\.py)"', navigation.read_text())}
     modules = []
     for path in sources(ROOT):
         worker_side = any(path.match(pattern) for pattern in TORCH) and path.as_posix() != NO_TORCH_AFTER_ALL
-        page_script = path.parts[0] == "app.py" or (path.parts[0] == "pages" and len(path.parts) == 2 and path.name != "__init__.py")
-        if not worker_side and not page_script and path.name != "__main__.py":
+        if not worker_side and path not in scripts and path.name != "__main__.py":
             modules.append(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
     return modules
 
