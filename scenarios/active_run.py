@@ -17,11 +17,8 @@ State = Literal["queued", "starting", "running", "finished", "out_of_memory", "t
 
 IN_FLIGHT: frozenset[str] = frozenset({"queued", "starting", "running"})
 
-LAUNCH_S = 0.7
-"""From a free place to the first sample, with a warm launcher."""
-
-FAST_S = 6.0
-"""A run at full speed, as long as none has been measured here."""
+COMPUTE_S = 6.0
+"""Computing a run, as long as it has not been measured here."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +70,8 @@ class ActiveRun:
     """The outcome the server has decided on, if it has."""
     killed_s: float | None = None
     stop_asked_s: float | None = None
+    computed_s: float | None = None
+    """Its ranks had ended; what they computed is still being shown at its own pace."""
     measuring: bool = False
     """Background measurement that nobody asked for: gives way to visitors and is tried again."""
 
@@ -81,13 +80,15 @@ class ActiveRun:
         return self.state != "queued"
 
     @property
+    def occupies(self) -> bool:
+        """Whether it takes one of the places for computing. One that is only being shown does not."""
+        return self.live and self.computed_s is None
+
+    @property
     def gives_way(self) -> bool:
-        return self.measuring and not self.viewers and self.live and self.ending is None
+        return self.measuring and not self.viewers and self.occupies and self.ending is None
 
 
-def expected_s(config: RunConfig, pace: Pace, measured_s: float | None, limit_s: float) -> float:
-    """Expected wall-clock duration of a run: as measured before, else a guess from what it shows."""
-    if measured_s is not None:
-        return measured_s
-    guess_s = FAST_S if pace == "fast" else (config.view_s or 12.0) + LAUNCH_S
-    return min(guess_s, limit_s)
+def expected_s(measured_s: float | None, limit_s: float) -> float:
+    """Expected seconds of computing: as measured before, else a guess."""
+    return min(COMPUTE_S if measured_s is None else measured_s, limit_s)

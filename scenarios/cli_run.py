@@ -28,6 +28,8 @@ from scenarios.settings import PREFIX, Settings
 
 POLL_S = 0.1
 STOP_LIMIT_S = 5.0
+WATCHED_EPOCHS = 3
+"""A run that is not told how much to train ends after so many epochs (worker/job.py), or earlier (RunConfig.view_s)."""
 VIEWER = "terminal"
 COLUMNS = (
     ("GPU busy (nvidia-smi)", "util", "%", 0), ("Useful work", "useful", "%", 0), ("Waiting in a kernel", "spin", "%", 0),
@@ -120,6 +122,8 @@ class _Screen:
         if self._tick is not None:
             self._live.update(Group(self._table(self._tick), self._progress))
         self._live.stop()
+        if not self._console.is_terminal:
+            self._console.print()
         summary = end["summary"]
         if done:
             self._console.print(end["sentence"], highlight=False)
@@ -136,7 +140,7 @@ class _Screen:
         if self._config.steps is not None:
             return min(1.0, max(int(tick["step"]) / self._config.steps, epochs / (self._config.epochs or 1e9)))
         by_time = float(tick["t_ms"]) / 1000 / self._config.view_s if self._config.view_s else 0.0
-        return min(1.0, max(by_time, epochs / (self._config.epochs or 2)))
+        return min(1.0, max(by_time, epochs / (self._config.epochs or WATCHED_EPOCHS)))
 
     def _table(self, tick: dict[str, Any]) -> Table:
         source = "simulated timing, real DDP" if self._head.get("source") == "virtual" else str(self._head.get("source", ""))

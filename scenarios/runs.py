@@ -19,6 +19,7 @@ from scenarios.active_run import ActiveRun, Run, State, expected_s
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
 from scenarios.launcher_keeper import LauncherKeeper
+from scenarios.record import COMPUTED
 from scenarios.run_ends import crash_sentence, disk_sentence, wait_gone
 from scenarios.run_folder import RUN_ID, Entry, Pace, RunFolder, has_begun, last_end
 from scenarios.run_index import RunIndex
@@ -34,6 +35,8 @@ STOP_GRACE_S = 3.0
 """How long a supervisor may take to end a stopped run in good order."""
 KILL_GRACE_S = 3.0
 """How long the launcher may take to report a killed run; then it hangs, and is killed too."""
+SHOWN_PER_PLACE = 8
+"""Computed runs still being shown at 1x, for each place for computing."""
 START_LIMIT_S = 120.0
 """How long a run may wait for a launcher that is still importing."""
 
@@ -52,7 +55,7 @@ class Runs:
         self._queue = RunQueue()
         self._active: dict[str, ActiveRun] = {}
         self._in_flight: dict[str, str] = {}
-        self._durations_s: dict[tuple[str, str], float] = {}
+        self._computing_s: dict[str, float] = {}
         self._to_measure: deque[RunConfig] = deque()
         self._index = RunIndex(
             self._folder, keep=settings.runs_kept, default_keys={RunConfig.parse({"scenario": name}).key for name in SCENARIOS}
@@ -199,15 +202,21 @@ class Runs:
             while (run_id := self._queue.pop()) is not None:
                 self._conclude(self._active[run_id], "failed", self._launcher.broken)
             return
-        while sum(active.live for active in self._active.values()) < self.settings.live_runs:
+        while self._free_places() > 0:
             run_id = self._queue.pop() or self._next_measurement()
             if run_id is None:
                 return
             self._launch(self._active[run_id])
-        leaving = sum(active.live and active.ending is not None for active in self._active.values())
+        leaving = sum(active.occupies and active.ending is not None for active in self._active.values())
         giving_way = [active for active in self._active.values() if active.gives_way]
         for active in giving_way[: max(0, self._queue.visitors() - leaving)]:
             self._push_aside(active)
+
+    def _free_places(self) -> int:
+        """Places for computing. Runs that are only being shown cost little, but not nothing."""
+        occupied = sum(active.occupies for active in self._active.values())
+        shown = sum(active.live for active in self._active.values()) - occupied
+        return min(self.settings.live_runs - occupied, self.settings.live_runs * SHOWN_PER_PLACE - shown)
 
     def _next_measurement(self) -> str | None:
         while self._to_measure and self._launcher.ready:
@@ -279,8 +288,8 @@ class Runs:
             sentence, text = crash_sentence(self._folder.path(active.entry.run_id), status, error)
             self._conclude(active, active.ending or "failed", self._cut_sentence(active) or sentence, None if active.ending else text)
             return
-        if end["outcome"] in ("finished", "out_of_memory") and active.began_s is not None:
-            self._durations_s[active.entry.config.key, active.entry.pace] = time.monotonic() - (active.started_s or active.began_s)
+        if end["outcome"] in ("finished", "out_of_memory") and active.started_s is not None:
+            self._computing_s[active.entry.config.key] = (active.computed_s or time.monotonic()) - active.started_s
         self._leave(active, dataclasses.replace(active.entry, outcome=str(end["outcome"]), expected=bool(end.get("expected"))))
 
     def _conclude(self, active: ActiveRun, outcome: str, sentence: str, error: str | None = None) -> None:
@@ -305,8 +314,13 @@ class Runs:
         while not self._closed.wait(WATCH_EVERY_S):
             turns += 1
             with self._lock:
-                if any(self._check(active, time.monotonic()) for active in list(self._active.values()) if active.live):
+                live = [active for active in self._active.values() if active.live]
+                for active in live:
+                    if active.computed_s is None and (self._folder.path(active.entry.run_id) / COMPUTED).exists():
+                        active.computed_s = time.monotonic()
+                if any(self._check(active, time.monotonic()) for active in live):
                     self._launcher.kill()
+                self._dispatch()
                 if turns % 40 == 0:
                     self._index.retry_unwritten()
 
@@ -351,14 +365,13 @@ class Runs:
         remaining_s = [
             0.5 if active.gives_way or active.ending else max(0.5, self._expected_s(active) - (now_s - (active.began_s or now_s)))
             for active in self._active.values()
-            if active.live
+            if active.occupies
         ]
         ahead_s = [self._expected_s(active) for active in waiting]
         return round(wait_s(place, slots=self.settings.live_runs, remaining_s=remaining_s, ahead_s=lambda n: ahead_s[n - 1]), 1)
 
     def _expected_s(self, active: ActiveRun) -> float:
-        config, pace = active.entry.config, active.entry.pace
-        return expected_s(config, pace, self._durations_s.get((config.key, pace)), self.settings.run_limit_s)
+        return expected_s(self._computing_s.get(active.entry.config.key), self.settings.run_limit_s)
 
 
 _runs: Runs | None = None

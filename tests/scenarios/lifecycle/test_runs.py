@@ -1,0 +1,228 @@
+"""Single flight, queue, stopping, background work and recordings, with real processes that only keep time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from scenarios.record import end_of, read_events
+from scenarios.run_folder import RunFolder
+from scenarios.runs import QueueFull, Run, Runs
+from tests.scenarios.lifecycle.conftest import MakeRuns, ended, paced, wait_until
+from tests.scenarios.lifecycle.paced_launcher import CRASHING, DEAF, WRONG
+
+
+def state_of(runs: Runs, run: Run) -> str:
+    now = runs.get(run.run_id)
+    return now.state if now else "unknown"
+
+
+def end_sentence(run: Run) -> str:
+    end = end_of(run.run_dir)
+    assert end is not None
+    return str(end["sentence"])
+
+
+def test_equal_configs_in_flight_share_one_run_and_a_later_one_is_fresh(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    first = runs.start(paced(20), viewer="a")
+    assert runs.start(paced(20), viewer="b").run_id == first.run_id
+    assert runs.start(paced(20, seed=1), viewer="c").run_id != first.run_id
+    over = ended(runs, first)
+    assert over.state == "finished"
+    fresh = runs.start(paced(20), viewer="b")
+    assert fresh.run_id != first.run_id
+    assert fresh.recording in (first.run_id, None)
+
+
+def test_the_last_viewer_ends_the_run(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    run = runs.start(paced(1000), viewer="a")
+    runs.start(paced(1000), viewer="b")
+    wait_until(lambda: state_of(runs, run) == "running")
+    runs.stop(run.run_id, "a")
+    runs.stop(run.run_id, "a")
+    runs.stop(run.run_id, "a stranger")
+    assert state_of(runs, run) == "running"
+    runs.stop(run.run_id, "b")
+    assert ended(runs, run, 3).state == "stopped"
+    assert runs.recording(paced(1000)) is None
+
+
+def test_a_waiting_run_sees_its_place_and_can_be_stopped(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    runs.start(paced(1000), viewer="a")
+    second, third = (runs.start(paced(1000, seed=seed), viewer="b") for seed in (1, 2))
+    assert (second.state, second.place, third.place) == ("queued", 1, 2)
+    assert second.wait_s is not None
+    assert third.wait_s is not None
+    assert 0 < second.wait_s < third.wait_s
+    runs.stop(second.run_id, "b")
+    assert state_of(runs, second) == "stopped"
+    assert end_sentence(second) == "Stopped before it began."
+    now = runs.get(third.run_id)
+    assert now is not None
+    assert now.place == 1
+
+
+def test_two_hundred_requests_at_once(make_runs: MakeRuns) -> None:
+    """Half of them equal: one run. The others fill the queue to its limit, and the rest is refused with a message."""
+    runs = make_runs(queue_limit=20)
+    runs.start(paced(1000, seed=7), viewer="first")
+    ids: list[str] = []
+    refused: list[str] = []
+    gate = threading.Barrier(200)
+
+    def request(number: int) -> None:
+        config = paced(1000, seed=0 if number % 2 else number + 100)
+        gate.wait()
+        try:
+            ids.append(runs.start(config, viewer=f"v{number}").run_id)
+        except QueueFull as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=request, args=(number,)) for number in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(ids) + len(refused) == 200
+    assert len(set(ids)) == 20, "one run for each waiting place"
+    assert set(refused) == {"20 runs are waiting already. Please try again in a minute."}
+    assert runs.health()["queued"] == 20
+    shared = [run_id for run_id in set(ids) if ids.count(run_id) > 1]
+    assert len(shared) <= 1
+
+
+def test_measurements_wait_for_visitors_and_are_taken_up_again(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    config = paced(60)
+    runs.measure_in_background([config, config])
+    measured = wait_until(lambda: [run for run in runs_below(runs) if state_of(runs, run) == "running"])[0]
+    visitor = runs.start(paced(5, seed=3), viewer="a")
+    assert visitor.place in (1, None)
+    assert ended(runs, measured, 3).state == "stopped"
+    assert "gave way" in end_sentence(measured)
+    assert ended(runs, visitor, 3).state == "finished"
+    recording = wait_until(lambda: runs.recording(config))
+    assert recording.pace == "fast"
+    runs.measure_in_background([config])
+    assert runs.health()["live"] == 0, "measured once per folder"
+
+
+def runs_below(runs: Runs) -> list[Run]:
+    found = [runs.get(path.name) for path in (runs.settings.data_dir / "runs").iterdir()]
+    return [run for run in found if run is not None]
+
+
+def test_a_visitor_is_given_a_live_run_in_place_of_a_measurement_of_the_same(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    runs.measure_in_background([paced(100)])
+    measured = wait_until(lambda: [run for run in runs_below(runs) if state_of(runs, run) == "running"])[0]
+    live = runs.start(paced(100), viewer="a")
+    assert live.run_id != measured.run_id
+    assert ended(runs, live).state == "finished"
+    assert live.pace == "live"
+
+
+def test_only_good_runs_are_offered_as_recordings(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    for seed, outcome in ((WRONG, "timeout"), (CRASHING, "failed")):
+        assert ended(runs, runs.start(paced(5, seed=seed), viewer="a")).state == outcome
+        assert runs.recording(paced(5, seed=seed)) is None
+    good = ended(runs, runs.start(paced(5), viewer="a"))
+    recording = runs.recording(paced(5))
+    assert recording is not None
+    assert recording.run_id == good.run_id
+    blocked = runs.start(paced(500, seed=5), viewer="a")
+    waiting = runs.start(paced(5), viewer="b")
+    assert (waiting.state, waiting.recording) == ("queued", good.run_id)
+    assert waiting.recorded_s == pytest.approx(good.created_s)
+    runs.stop(blocked.run_id, "a")
+
+
+def test_a_crash_is_told_with_its_last_line(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    run = ended(runs, runs.start(paced(5, seed=CRASHING), viewer="a"))
+    end = end_of(run.run_dir)
+    assert end is not None
+    assert end["sentence"] == "The run's supervisor exited with status 1: RuntimeError: the recorder lost its pen"
+    assert "Traceback" in end["error"]
+    assert [event["id"] for event in read_events(run.run_dir)] == list(range(1, 10))
+
+
+def test_a_supervisor_that_does_not_end_is_killed(make_runs: MakeRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scenarios.runs.LIMIT_GRACE_S", 0.3)
+    monkeypatch.setattr("scenarios.runs.STOP_GRACE_S", 0.3)
+    runs = make_runs(run_limit_s=0.5)
+    overrun = runs.start(paced(10, seed=DEAF), viewer="a")
+    over = ended(runs, overrun, 5)
+    assert over.state == "timeout"
+    assert end_sentence(over).startswith("The run took longer than 0 s")
+    stopped = runs.start(paced(11, seed=DEAF), viewer="a")
+    wait_until(lambda: state_of(runs, stopped) == "running")
+    runs.stop(stopped.run_id, "a")
+    assert ended(runs, stopped, 5).state == "stopped"
+
+
+def test_old_records_go_except_the_newest_good_default(make_runs: MakeRuns) -> None:
+    runs = make_runs(runs_kept=10)
+    default = ended(runs, runs.start(paced(10).model_copy(update={"steps": None, "gpus": 8}), viewer="a"))
+    others = [ended(runs, runs.start(paced(4, seed=seed), viewer="a")) for seed in range(14)]
+    assert len(list((runs.settings.data_dir / "runs").iterdir())) == 10
+    assert default.run_dir.exists()
+    assert others[-1].run_dir.exists()
+    assert not others[0].run_dir.exists()
+    assert runs.get(others[0].run_id) is None
+
+
+@pytest.mark.parametrize("run_id", ["", "../../etc/passwd", "a/b", "..", "x" * 100, "abc\x00defgh", "nosuchrun123"])
+def test_odd_ids_are_unknown(make_runs: MakeRuns, run_id: str) -> None:
+    assert make_runs().get(run_id) is None
+
+
+def test_damaged_records_are_survived(make_runs: MakeRuns, tmp_path: Path) -> None:
+    """A half-written line, no config, a config that is no config, no events: none stops the server or costs another record."""
+    runs = make_runs()
+    good = ended(runs, runs.start(paced(4), viewer="a"))
+    cut = ended(runs, runs.start(paced(4, seed=1), viewer="a"))
+    headless, broken, empty = (ended(runs, runs.start(paced(4, seed=seed), viewer="a")) for seed in (2, 3, 4))
+    runs.close()
+    events = cut.run_dir / "events.jsonl"
+    events.write_bytes(events.read_bytes()[:-150])
+    (headless.run_dir / "config.json").unlink()
+    (broken.run_dir / "config.json").write_text('{"run_id": "x", "config": {"scenario": "sha')
+    (empty.run_dir / "events.jsonl").write_bytes(b"\x00\xff not json\n")
+    (RunFolder(tmp_path / "data").root / "a stray file").write_text("?")
+
+    again = make_runs()
+    assert again.get(good.run_id) is not None
+    assert again.get(headless.run_id) is None
+    assert again.get(broken.run_id) is None
+    assert state_of(again, cut) == "interrupted"
+    assert end_sentence(cut) == "The server restarted at 0.6 s; shown up to there."
+    ids = [event["id"] for event in read_events(cut.run_dir)]
+    assert ids == list(range(1, len(ids) + 1))
+    assert state_of(again, empty) == "interrupted"
+    assert again.recording(paced(4)) is not None
+
+
+def test_a_second_server_leaves_the_runs_of_a_living_one_alone(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    run = runs.start(paced(30), viewer="a")
+    other = make_runs()
+    assert state_of(other, run) in ("starting", "running")
+    assert ended(runs, run).state == "finished"
+    assert state_of(other, run) == "finished"
+
+
+def test_closing_marks_what_was_in_flight(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    live, waiting = runs.start(paced(1000), viewer="a"), runs.start(paced(1000, seed=1), viewer="a")
+    wait_until(lambda: state_of(runs, live) == "running")
+    runs.close()
+    assert [state_of(runs, run) for run in (live, waiting)] == ["interrupted", "interrupted"]
+    assert end_sentence(live).startswith("The server was stopped at")
+    assert end_sentence(waiting) == "The server was stopped before this run began."
