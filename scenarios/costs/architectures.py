@@ -1,9 +1,10 @@
 """The displayed models in plain torch.nn, written out so that one training step can be walked on the meta device.
 
-Owns the architectures, nothing else: they are never trained here. Imports torch; only `walk.py` may import this module.
+Owns the architectures, nothing else: they are never trained here. Imports torch; only `walk.py` may import
+this module.
 
-Sources: ResNet v1.5 (He et al. 2015, stride in the 3x3 convolution as in NVIDIA DeepLearningExamples), ResNeXt (Xie et al. 2017), BERT-large
-(Devlin et al. 2018) and GPT-2 medium (Radford et al. 2019), attention written out with separate softmax and dropout as in the scripts
+Sources: ResNet v1.5 (He et al. 2015, stride in the 3x3 convolution as in NVIDIA DeepLearningExamples), ResNeXt (Xie et al. 2017),
+BERT-large (Devlin et al. 2018) and GPT-2 medium (Radford et al. 2019), attention written out with separate softmax and dropout as in the scripts
 behind the published rows.
 """
 
@@ -53,7 +54,8 @@ class Bottleneck(nn.Module):
         y = self.relu(self.norm2(self.conv2(y)))
         y = self.norm3(self.conv3(y))
         y += kept
-        return self.relu(y)
+        out: Tensor = self.relu(y)
+        return out
 
 
 class ResNet(nn.Module):
@@ -98,7 +100,8 @@ class Attention(nn.Module):
         scores = scores.masked_fill(mask, -10_000.0) if self.causal else scores + mask
         weights = fn.dropout(fn.softmax(scores, dim=-1), 0.1, training=True)
         mixed = torch.matmul(weights, value).transpose(1, 2).contiguous()
-        return self.out(mixed.view(x.shape))
+        out: Tensor = self.out(mixed.view(x.shape))
+        return out
 
 
 class TransformerBlock(nn.Module):
@@ -119,7 +122,8 @@ class TransformerBlock(nn.Module):
             x = x + fn.dropout(self.attention(self.norm1(x), mask), 0.1, training=True)
             return x + self._feed(self.norm2(x))
         x = self.norm1(x + fn.dropout(self.attention(x, mask), 0.1, training=True))
-        return self.norm2(x + self._feed(x))
+        out: Tensor = self.norm2(x + self._feed(x))
+        return out
 
 
 class Bert(nn.Module):

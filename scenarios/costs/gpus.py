@@ -16,7 +16,7 @@ Link = Literal["nvlink", "pcie"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gpu:
-    """One kind of GPU. Rates are peaks; see `achieved` in pricing for what is reached."""
+    """One kind of GPU. Rates are peaks; see calibration.py for what is reached."""
 
     name: str
     """Key in GPUS and value of --gpu."""
@@ -31,7 +31,7 @@ class Gpu:
     bandwidth_gb_s: float
     """Peak memory bandwidth, 1e9 bytes a second."""
     memory_gib: float
-    """What PyTorch reports as total capacity: less than the name says."""
+    """What PyTorch reports as total capacity ("GPU 0 has a total capacity of ..."): less than the name says."""
     sms: int
     link: Link
     bus_gb_s: float
@@ -51,13 +51,19 @@ class Gpu:
     decode_source: str
 
 
-# Bus bandwidths: FACTS of nccl-tests runs: V100 about 120, A100 about 235, H100 about 370 GB/s (ring); PCIe 20-24.
+# Large-message bus bandwidths of nccl-tests runs on eight GPUs: V100 about 120, A100 about 235, H100 about 370 GB/s (ring; to 480 with
+# NVLS); over PCIe 20-24.
 _NVLINK2_GB_S, _NVLINK3_GB_S, _NVLINK4_GB_S = 120.0, 235.0, 370.0
 
 # pytorch/vision#8468 and NVIDIA/DALI#5362: about 6,000 images/s with CUDA kernels and 7,000 mixed on A100, 2,300 on A10.
 _A100_DECODE = "NVIDIA/DALI#5362, pytorch/vision#8468: 6,000 (CUDA kernels) to over 8,000 images/s"
-_SCALED = "no published figure found; scaled from A100 by fp32 rate (A10, by the same rule capped by memory bandwidth, 2,300)"
+_SCALED = (
+    "no published figure found; scaled from A100 (7,000 images/s) or A10 (2,300; pytorch/vision#8468) by memory bandwidth, "
+    "which takes one to the other within 12 %"
+)
 
+# Python, dispatcher and autograd take 2-4 us per operation (pytorch/pytorch#41383; 4 us per op on CUDA in pytorch/pytorch#82793), and
+# cudaLaunchKernel 2-3 us more.
 _LAUNCH_US = 6.0
 
 
@@ -81,42 +87,42 @@ GPUS: dict[str, Gpu] = {
         _gpu(
             name="h100-80gb", label="H100-80GB", generation="hopper", fp32_tflops=66.9, tf32_tflops=494.7, fp16_tflops=989.4,
             bandwidth_gb_s=3352.0, memory_gib=79.11, sms=132, link="nvlink", bus_gb_s=_NVLINK4_GB_S, collective_latency_us=4.0,
-            pcie_gb_s=52.0, idle_w=70.0, peak_w=700.0, decode_images_s=11000.0, decode_source=_SCALED,
+            pcie_gb_s=52.0, idle_w=70.0, peak_w=700.0, decode_images_s=11500.0, decode_source=_SCALED,
         ),
         _gpu(
             name="h200-141gb", label="H200-141GB", generation="hopper", fp32_tflops=66.9, tf32_tflops=494.7, fp16_tflops=989.4,
             bandwidth_gb_s=4800.0, memory_gib=139.8, sms=132, link="nvlink", bus_gb_s=_NVLINK4_GB_S, collective_latency_us=4.0,
-            pcie_gb_s=52.0, idle_w=75.0, peak_w=700.0, decode_images_s=11000.0, decode_source=_SCALED,
+            pcie_gb_s=52.0, idle_w=75.0, peak_w=700.0, decode_images_s=11500.0, decode_source=_SCALED,
         ),
         _gpu(
             name="v100-16gb", label="V100-16GB", generation="volta", fp32_tflops=15.7, tf32_tflops=None, fp16_tflops=125.0,
             bandwidth_gb_s=900.0, memory_gib=15.77, sms=80, link="nvlink", bus_gb_s=_NVLINK2_GB_S, collective_latency_us=5.0,
-            pcie_gb_s=12.5, idle_w=42.0, peak_w=300.0, decode_images_s=3400.0, decode_source=_SCALED,
+            pcie_gb_s=12.5, idle_w=42.0, peak_w=300.0, decode_images_s=3100.0, decode_source=_SCALED,
         ),
         _gpu(
             name="v100-32gb", label="V100-32GB", generation="volta", fp32_tflops=15.7, tf32_tflops=None, fp16_tflops=125.0,
             bandwidth_gb_s=900.0, memory_gib=31.74, sms=80, link="nvlink", bus_gb_s=_NVLINK2_GB_S, collective_latency_us=5.0,
-            pcie_gb_s=12.5, idle_w=43.0, peak_w=300.0, decode_images_s=3400.0, decode_source=_SCALED,
+            pcie_gb_s=12.5, idle_w=43.0, peak_w=300.0, decode_images_s=3100.0, decode_source=_SCALED,
         ),
         _gpu(
             name="rtx4090-24gb", label="RTX4090-24GB", generation="ada", fp32_tflops=82.6, tf32_tflops=82.6, fp16_tflops=165.2,
             bandwidth_gb_s=1008.0, memory_gib=23.64, sms=128, link="pcie", bus_gb_s=20.0, collective_latency_us=8.0,
-            pcie_gb_s=25.0, idle_w=25.0, peak_w=450.0, decode_images_s=4000.0, decode_source=_SCALED,
+            pcie_gb_s=25.0, idle_w=25.0, peak_w=450.0, decode_images_s=3850.0, decode_source=_SCALED,
         ),
         _gpu(
             name="rtx3090-24gb", label="RTX3090-24GB", generation="ampere", fp32_tflops=35.6, tf32_tflops=35.6, fp16_tflops=71.0,
             bandwidth_gb_s=936.0, memory_gib=23.69, sms=82, link="pcie", bus_gb_s=20.0, collective_latency_us=8.0,
-            pcie_gb_s=25.0, idle_w=28.0, peak_w=350.0, decode_images_s=3500.0, decode_source=_SCALED,
+            pcie_gb_s=25.0, idle_w=28.0, peak_w=350.0, decode_images_s=3600.0, decode_source=_SCALED,
         ),
         _gpu(
             name="l4-24gb", label="L4-24GB", generation="ada", fp32_tflops=30.3, tf32_tflops=60.0, fp16_tflops=121.0,
             bandwidth_gb_s=300.0, memory_gib=22.03, sms=58, link="pcie", bus_gb_s=20.0, collective_latency_us=8.0,
-            pcie_gb_s=25.0, idle_w=17.0, peak_w=72.0, decode_images_s=1200.0, decode_source=_SCALED,
+            pcie_gb_s=25.0, idle_w=17.0, peak_w=72.0, decode_images_s=1150.0, decode_source=_SCALED,
         ),
         _gpu(
             name="t4-16gb", label="T4-16GB", generation="turing", fp32_tflops=8.1, tf32_tflops=None, fp16_tflops=65.0,
             bandwidth_gb_s=320.0, memory_gib=14.58, sms=40, link="pcie", bus_gb_s=10.0, collective_latency_us=8.0,
-            pcie_gb_s=12.5, idle_w=13.0, peak_w=70.0, decode_images_s=1200.0, decode_source=_SCALED,
+            pcie_gb_s=12.5, idle_w=13.0, peak_w=70.0, decode_images_s=1150.0, decode_source=_SCALED,
         ),
     )
 }

@@ -19,6 +19,8 @@ class Model:
     """Plural name of a sample: images, sequences or rows."""
     epoch_samples: int
     """Samples in one epoch over all ranks: a slice of the real data set, so that an epoch can be watched."""
+    batch: int
+    """A batch per GPU that makes sense on the default card in mixed precision."""
     encoded_bytes_per_sample: int
     decoded_bytes_per_sample: int
     decodes: bool
@@ -36,28 +38,28 @@ MODELS: dict[str, Model] = {
     model.name: model
     for model in (
         Model(
-            name="resnet50", label="ResNet-50", unit="images", epoch_samples=51_200,
+            name="resnet50", label="ResNet-50", unit="images", epoch_samples=51_200, batch=256,
             encoded_bytes_per_sample=_JPEG_BYTES, decoded_bytes_per_sample=_RGB_BYTES, decodes=True,
         ),
         Model(
-            name="resnet101", label="ResNet-101", unit="images", epoch_samples=36_864,
+            name="resnet101", label="ResNet-101", unit="images", epoch_samples=36_864, batch=256,
             encoded_bytes_per_sample=_JPEG_BYTES, decoded_bytes_per_sample=_RGB_BYTES, decodes=True,
         ),
         Model(
-            name="resnext101_32x8d", label="ResNeXt-101 32x8d", unit="images", epoch_samples=14_336,
+            name="resnext101_32x8d", label="ResNeXt-101 32x8d", unit="images", epoch_samples=16_384, batch=128,
             encoded_bytes_per_sample=_JPEG_BYTES, decoded_bytes_per_sample=_RGB_BYTES, decodes=True,
         ),
         Model(
-            name="bert_large", label="BERT-large", unit="sequences", epoch_samples=4_096, seq_len=384,
+            name="bert_large", label="BERT-large", unit="sequences", epoch_samples=4_096, batch=32, seq_len=384,
             # input_ids, token_type_ids and attention_mask
             encoded_bytes_per_sample=3 * 384 * _TOKEN_BYTES, decoded_bytes_per_sample=3 * 384 * _TOKEN_BYTES, decodes=False,
         ),
         Model(
-            name="gpt2_medium", label="GPT-2 medium", unit="sequences", epoch_samples=1_024, seq_len=1024,
+            name="gpt2_medium", label="GPT-2 medium", unit="sequences", epoch_samples=1_024, batch=8, seq_len=1024,
             encoded_bytes_per_sample=1024 * _TOKEN_BYTES, decoded_bytes_per_sample=1024 * _TOKEN_BYTES, decodes=False,
         ),
         Model(
-            name="mlp", label="Deep narrow MLP", unit="rows", epoch_samples=184_320,
+            name="mlp", label="Deep narrow MLP", unit="rows", epoch_samples=184_320, batch=256,
             encoded_bytes_per_sample=128 * 4, decoded_bytes_per_sample=128 * 4, decodes=False,
         ),
     )

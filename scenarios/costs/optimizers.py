@@ -1,7 +1,7 @@
 """How many kernels PyTorch's multi-tensor optimizers launch, and the bytes each moves.
 
-Owns the launch rule of ATen/native/cuda/MultiTensorApply.cuh: a launch holds at most so many tensors (by the number of lists it works on) and
-320 chunks of 65,536 elements. Must not import torch.
+Owns the launch rule of ATen/native/cuda/MultiTensorApply.cuh: a launch holds at most so many tensors (by the number of lists it works on)
+and 320 chunks of 65,536 elements. Must not import torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CALLS: dict[str, tuple[tuple[int, int], ...]] = {
 
 def optimizer_launches(optimizer: str, sizes: list[int]) -> list[int]:
     """Bytes moved by each kernel of one optimizer step over fp32 parameters of `sizes` elements."""
-    moved = []
+    moved: list[int] = []
     for lists, values in _CALLS[optimizer]:
         moved.extend(elements * values * 4 for elements in _launches(sizes, _MAX_TENSORS[lists]))
     return moved
@@ -30,7 +30,8 @@ def optimizer_launches(optimizer: str, sizes: list[int]) -> list[int]:
 
 def _launches(sizes: list[int], max_tensors: int) -> list[int]:
     """Elements handled by each launch."""
-    launches, tensors, blocks, elements = [], 0, 0, 0
+    launches: list[int] = []
+    tensors = blocks = elements = 0
     for size in sizes:
         tensors += 1
         for start in range(0, size, _CHUNK_ELEMENTS):

@@ -1,7 +1,7 @@
 """What a training step costs on a displayed GPU: kernel times, launch times and gradient buckets.
 
-Owns the price of a step. Copies, collectives and power are `transfers.py`'s and memory `footprint.py`'s, given on from here. Must not import
-torch: the web server and RunConfig import this.
+Owns the price of a step. Copies, collectives and power are `transfers.py`'s and memory `footprint.py`'s, given on from here. Must not
+import torch: the web server and RunConfig import this.
 """
 
 from __future__ import annotations
@@ -73,7 +73,31 @@ def step_costs(
         encoded_bytes=batch * facts.encoded_bytes_per_sample,
         decoded_bytes=batch * facts.decoded_bytes_per_sample,
         contention=calibration.contention if several else 0.0,
+        shared_input_ns=shared_input_ns(model=model, gpu=gpu, batch=batch, world=world, calibration=calibration),
     )
+
+
+def shared_input_ns(*, model: str, gpu: str, batch: int, world: int, calibration: Calibration) -> int:
+    """Time per step lost to the shared input pipeline of published runs; the host is as fast as its PCIe generation says."""
+    if not MODELS[model].decodes:
+        return 0
+    host = _PCIE4_GB_S / GPUS[gpu].pcie_gb_s
+    return round(calibration.host_us_per_sample * 1e3 * host * batch * (world - 1))
+
+
+_PCIE4_GB_S = 25.0
+
+
+def busy_ns(
+    *, model: str, gpu: str, precision: str, batch: int, seq_len: int | None, task: str, accumulate: int, calibration: Calibration,
+) -> float:
+    """Kernel time of one micro-step on one GPU: what `step_costs` sums up to, without its order, for the many trials of a fit."""
+    facts = MODELS[model]
+    pricer = _Pricer(GPUS[gpu], precision, calibration)
+    steps = program(table_name(model, task), amp=precision == "amp")
+    powers = terms(batch=batch, seq_len=(seq_len or facts.seq_len) if facts.seq_len else None)
+    micro = sum(count * pricer.price(kind, powers)[0] for kind, count in zip(steps.kinds, steps.counts, strict=True))
+    return micro + sum(pricer.moved(moved)[0] for moved in steps.optimizer) / accumulate
 
 
 def gradient_buckets(steps: Program) -> list[tuple[int, list[int]]]:
@@ -109,9 +133,12 @@ class _Pricer:
         self._gpu, self._calibration = gpu, calibration
         regime = "fp32" if precision == "tf32" and gpu.tf32_tflops is None else precision
         peaks = {"fp32": gpu.fp32_tflops, "tf32": gpu.tf32_tflops or gpu.fp32_tflops, "amp": gpu.fp16_tflops}
-        conv = {"fp32": calibration.conv_fp32, "tf32": calibration.conv_tf32, "amp": calibration.conv_amp}[regime]
+        conv_amp = calibration.conv_amp_first if gpu.generation in ("volta", "turing") else calibration.conv_amp
+        conv = {"fp32": calibration.conv_fp32, "tf32": calibration.conv_tf32, "amp": conv_amp}[regime]
         matmul = {"fp32": calibration.matmul_fp32, "tf32": calibration.matmul_tf32, "amp": calibration.matmul_amp}[regime]
         per_ns = peaks[regime] * 1e3
+        if gpu.generation == "hopper" and regime != "fp32":
+            per_ns *= calibration.hopper
         self._flops_per_ns: dict[OpClass, float] = {
             "conv": conv * per_ns, "grouped_conv": conv * per_ns * calibration.grouped_conv, "matmul": matmul * per_ns,
         }

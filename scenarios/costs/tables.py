@@ -6,8 +6,9 @@ Owns the reading and the evaluation of their polynomials in batch and sequence l
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +30,7 @@ class Kind:
     bytes: tuple[float, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """One training step in one numeric regime (fp32 and tf32 share one)."""
 
@@ -46,7 +47,13 @@ class Program:
     alive: tuple[tuple[float, ...], ...]
     """Bytes alive at the moments that can be the peak, without parameters, gradients and optimizer state."""
 
-    @property
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Kernels of each kind in forward and backward together."""
+        found = Counter(self.forward + self.backward)
+        return tuple(found[index] for index in range(len(self.kinds)))
+
+    @cached_property
     def parameters(self) -> int:
         return sum(elements for _, elements in self.ready)
 

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,21 +98,25 @@ class Autocast(TorchFunctionMode):
         if func in _HALF:
             cast = self._half
         elif func in _FULL:
-            cast = lambda value: value.float() if isinstance(value, Tensor) and value.dtype == torch.float16 else value  # noqa: E731
+            cast = _full
         if cast is None:
             return func(*args, **(kwargs or {}))
         return func(*tree_map(cast, args), **tree_map(cast, kwargs or {}))
+
+
+def _full(value: Any) -> Any:
+    return value.float() if isinstance(value, Tensor) and value.dtype == torch.float16 else value
 
 
 class Recorder(TorchDispatchMode):
     """Notes kernels and living bytes."""
 
     def __init__(self, step: Step, apart: Iterable[Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._step, self._into, self._living = step, step.forward, 0
         self._apart = {storage._cdata for storage in (tensor.untyped_storage() for tensor in apart)}
         self._sizes: dict[int, int] = {}
-        self._refs: dict[int, weakref.ref[Any]] = {}
+        self._refs: dict[int, Any] = {}
 
     def turn_back(self) -> None:
         self._into = self._step.backward
@@ -124,6 +129,9 @@ class Recorder(TorchDispatchMode):
         self._living -= self._sizes.pop(key, 0)
         self._refs.pop(key, None)
 
+    def _dropped(self, key: int, ref: weakref.ref[Any]) -> None:
+        self._drop(key)
+
     def _keep(self, value: Tensor) -> None:
         storage = value.untyped_storage()
         key = storage._cdata
@@ -131,7 +139,7 @@ class Recorder(TorchDispatchMode):
             return
         self._sizes[key] = storage.nbytes()
         self._living += storage.nbytes()
-        self._refs[key] = weakref.ref(storage, lambda _, key=key: self._drop(key))
+        self._refs[key] = weakref.ref(storage, partial(self._dropped, key))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
