@@ -1,0 +1,61 @@
+"""The one HTML file that Streamlit serves, with what has to be in it before any script runs.
+
+Streamlit's client looks for its server under the page's own address first (`/lesson/_stcore/...`), which is two failed requests on
+every reload of a page; here it is told where the server is. Owns this one change. Must not know what pages show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+def head_script(page_names: Sequence[str]) -> str:
+    """Names the server's address: the page's own, without the page's name. Right behind a proxy's path too."""
+    names = "|".join(page_names)
+    path = f"location.pathname.replace(/(^|\\/)({names})\\/?$/,'$1')"
+    return f"<script>window.__streamlit={{BACKEND_BASE_URL:location.origin+{path}}}</script>"
+
+
+class FrontDoor:
+    """ASGI middleware: writes `head_script` and the app's title into every HTML answer."""
+
+    def __init__(self, app: ASGIApp, *, page_names: Sequence[str], title: str) -> None:
+        self._app = app
+        self._head = head_script(page_names).encode()
+        self._title = f"<title>{title}</title>".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            await self._app(scope, receive, send)
+            return
+        if any(name == b"accept" and b"text/html" in value for name, value in scope["headers"]):
+            # A page is 7 kB; compressed it could not be written into.
+            scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]}
+        held: dict[str, Any] = {}
+
+        async def hold(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_html(message):
+                held.update(start=message, body=b"")
+            elif "start" in held and message["type"] == "http.response.body":
+                held["body"] += message.get("body", b"")
+                if not message.get("more_body"):
+                    await self._finish(held, send)
+            else:
+                await send(message)
+
+        await self._app(scope, receive, hold)
+
+    async def _finish(self, held: dict[str, Any], send: Send) -> None:
+        body: bytes = held["body"].replace(b"<title>Streamlit</title>", self._title, 1).replace(b"<head>", b"<head>" + self._head, 1)
+        headers = [(name, value) for name, value in held["start"]["headers"] if name.lower() not in (b"content-length", b"etag")]
+        if body:
+            headers.append((b"content-length", str(len(body)).encode()))
+        await send({**held["start"], "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _is_html(message: Message) -> bool:
+    return any(name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message.get("headers", ()))

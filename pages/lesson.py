@@ -1,0 +1,39 @@
+"""The lesson page: question, prediction, run, verdict, explanation. The order of everything; the parts draw it.
+
+Owns what is shown at which stage. What may be shown at all is decided by `lessons.public_view`.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components.focus import focus
+from pages.lesson_ask import answered_lines, question, question_form
+from pages.lesson_evidence import evidence
+from pages.lesson_stage import stage
+from pages.lesson_state import chosen_lesson, current, view_of
+from pages.lesson_tell import tell
+
+lesson = chosen_lesson()
+attempt = current(lesson)
+view = view_of(lesson, attempt)
+asking = view.stage in ("question", "second_try")
+
+with st.container(key="lesson"):
+    st.html(f'<span class="sl-at" data-stage="{view.stage}"></span>')
+    with st.container(key="ask"):
+        if asking:
+            question(view)
+        else:
+            answered_lines(view, attempt)
+    with st.container(key="stage"):
+        stage(lesson, view, attempt)
+    with st.container(key="tell"):
+        if asking:
+            question_form(lesson, view)
+        else:
+            tell(lesson, view)
+with st.container(key="below"):
+    if view.lesson is not None and attempt is not None:
+        evidence(view.lesson, attempt)
+focus(f"at-{view.stage}", f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}")

@@ -1,0 +1,93 @@
+"""What buttons do: each move reads the attempt afresh and changes it in the store, so that two tabs and a reload agree.
+
+Owns the callbacks. Must not draw anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast
+
+import streamlit as st
+
+from lessons import Lesson, Silhouette
+from lessons.attempts import Attempt, Certainty
+from pages.lesson_state import CAUSE, RUN, current, move, say, store, view_of
+from scenarios.config import RunConfig
+from scenarios.runs import QueueFull, Run, get_runs
+
+FIX = "fix"
+"""Stands where a cause would: the healthy script."""
+
+
+def lock_in(lesson: Lesson, number: int) -> None:
+    """The form's button."""
+    option, certainty = st.session_state.get(f"option-{number}"), st.session_state.get(f"sure-{number}")
+    if option is None or certainty is None:
+        say("Choose an answer first." if option is None else "Say how sure you are.")
+        return
+    move(lesson, lambda attempt: store().lock_in(attempt, lesson, option, cast(Certainty, certainty)))
+
+
+def run_own_cause(lesson: Lesson, prediction: str | None) -> None:
+    """predict -> run: the prediction is kept, the run of the answer's cause begins."""
+    attempt = move(lesson, lambda attempt: store().predict(attempt, cast(Silhouette | None, prediction)))
+    if attempt is not None:
+        start_run(lesson, view_of(lesson, attempt).causes[0].id)
+
+
+def start_run(lesson: Lesson, cause_id: str, knobs: dict[str, Any] | None = None, pace: Literal["live", "fast"] = "live") -> None:
+    """A fresh run of this cause (or of the healthy script) becomes what the stage shows."""
+    attempt = current(lesson)
+    if attempt is None:
+        return
+    cause = lesson.cause(cause_id)
+    scenario = lesson.fix if cause is None else cause.scenario
+    run = _begin(RunConfig.parse({"scenario": scenario, **(knobs or {})}), attempt, pace)
+    if run is None:
+        return
+    if cause is not None and move(lesson, lambda attempt: store().record_run(attempt.token, lesson, cause_id, run.run_id)) is None:
+        return
+    if attempt.stage == "explained":
+        st.query_params[CAUSE] = cause_id
+        st.query_params[RUN] = run.run_id
+
+
+def _begin(config: RunConfig, attempt: Attempt, pace: Literal["live", "fast"]) -> Run | None:
+    try:
+        return get_runs().start(config, viewer=attempt.token, pace=pace)
+    except QueueFull as full:
+        say(str(full))
+        return None
+
+
+def ended(lesson: Lesson) -> None:
+    """The run has been watched to its end: the verdict and, where no try is left, the explanation."""
+    attempt = current(lesson)
+    if attempt is None or attempt.stage != "run":
+        return
+    attempt = move(lesson, store().see_verdict)
+    if attempt is not None and not view_of(lesson, attempt).may_try_again:
+        move(lesson, lambda attempt: store().explain(attempt, lesson))
+
+
+def try_again(lesson: Lesson) -> None:
+    """A second try, for less."""
+    move(lesson, lambda attempt: store().try_again(attempt, lesson))
+
+
+def show_answer(lesson: Lesson) -> None:
+    """The escape, at any stage."""
+    move(lesson, lambda attempt: store().show_answer(attempt, lesson))
+
+
+def stop(lesson: Lesson, run_id: str) -> None:
+    """This visitor no longer wants the run; it ends with the last one who does."""
+    attempt = current(lesson)
+    if attempt is not None:
+        get_runs().stop(run_id, attempt.token)
+
+
+def choose_cause(lesson: Lesson) -> None:
+    """The cause selector: show that cause's own run, if it has one."""
+    st.query_params[CAUSE] = st.session_state["cause"]
+    st.query_params.pop(RUN, None)

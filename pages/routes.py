@@ -1,0 +1,65 @@
+"""What the server has beside its pages: the live feed's routes, and what starts and ends with it.
+
+Owns the life of the process. Must not draw anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import streamlit as st
+from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
+
+from pages.front_door import FrontDoor
+from scenarios.catalog import SCENARIOS
+from scenarios.config import RunConfig
+from scenarios.feed import live_routes
+from scenarios.runs import get_runs
+
+PAGE_NAMES = ("lesson",)
+"""Addresses of the pages in navigation.py, but for the first one."""
+
+COLLECT_EVERY_S = 20.0
+"""Streamlit's own collection after every script run is switched off in config.toml."""
+
+
+def routes() -> list[BaseRoute]:
+    """Everything that is served without a Streamlit session."""
+    return [*live_routes(get_runs())]
+
+
+def middleware() -> list[Middleware]:
+    """What every request passes."""
+    return [Middleware(FrontDoor, page_names=PAGE_NAMES, title="Shardlab")]
+
+
+@contextlib.asynccontextmanager
+async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
+    """Warm the launcher, measure each experiment once on a fresh machine, collect garbage on a timer; end all runs at the end."""
+    runs = get_runs()
+    runs.measure_in_background(RunConfig.parse({"scenario": name}) for name in SCENARIOS)
+    collector = asyncio.create_task(_collect())
+    try:
+        yield None
+    finally:
+        collector.cancel()
+        await asyncio.to_thread(runs.close)
+
+
+async def _collect() -> None:
+    while True:
+        await asyncio.sleep(COLLECT_EVERY_S)
+        gc.collect()
+
+
+def log_script_error(error: Exception) -> bool:
+    """Keep the traceback in the server's log and show visitors a sentence instead."""
+    logging.getLogger("shardlab").error("a page failed", exc_info=error)
+    st.error("This page met a fault that is not yours. It was noted; please reload.", icon=":material/error:")
+    return True
