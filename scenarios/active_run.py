@@ -65,7 +65,8 @@ class ActiveRun:
     pid: int | None = None
     generation: int = 0
     """Which launcher it was given to."""
-    given_again: bool = False
+    given: int = 0
+    """How often it was handed to a launcher; more than once where one died before it began."""
     ending: str | None = None
     """The outcome the server has decided on, if it has."""
     killed_s: float | None = None

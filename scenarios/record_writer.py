@@ -22,8 +22,8 @@ class RecordWriter:
     def event(self, event: str, data: dict[str, Any]) -> None:
         self._last_id += 1
         self._events.write(encode_event(self._last_id, event, data))
-        if event == "end":
-            self._spans.flush()
+        if event in ("tick", "end"):
+            self._spans.flush()  # a killed run keeps its spans up to the last sample
 
     def spans(self, rows: list[list[Any]]) -> None:
         """Span rows as the ranks sent them."""

@@ -18,7 +18,7 @@ from scenarios import launcher_client
 from scenarios.active_run import ActiveRun, Run, State, expected_s
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
-from scenarios.launcher_keeper import LauncherKeeper
+from scenarios.launcher_keeper import TRIES, LauncherKeeper
 from scenarios.record import COMPUTED
 from scenarios.run_ends import crash_sentence, disk_sentence, wait_gone
 from scenarios.run_folder import RUN_ID, Entry, Pace, RunFolder, has_begun, last_end
@@ -247,6 +247,7 @@ class Runs:
             return
         active.state = "starting"
         active.began_s = time.monotonic()
+        active.given += 1
         active.generation = self._launcher.send(
             {"start": entry.run_id, "run_dir": str(self._folder.path(entry.run_id).resolve()), "pace": entry.pace}
         )
@@ -263,19 +264,19 @@ class Runs:
             self._dispatch()
 
     def _launcher_died(self, generation: int, text: str) -> None:
-        """Its runs died with it. One that it had not begun is given to the next launcher, once."""
+        """Its runs died with it. Those it had not begun are given to the next launcher, if there is one."""
         with self._lock:
             theirs = [active for active in self._active.values() if active.live and active.generation == generation]
             for active in theirs:
                 if active.pid is not None:
                     wait_gone(active.pid, 2.0)
-                if active.pid is None and not active.given_again and not active.ending and not self._launcher.broken:
-                    active.given_again = True
+                if active.pid is None and active.given < TRIES and not active.ending and not self._launcher.broken:
                     self._launch(active)
                 elif last_end(self._folder.path(active.entry.run_id)):
                     self._ended(active, 0, None)
                 else:
-                    sentence = self._cut_sentence(active) or f"{text} The run broke off at {{t}}."
+                    broke_off = f"{text} The run broke off at {{t}}." if active.pid else self._launcher.broken or text
+                    sentence = self._cut_sentence(active) or broke_off
                     self._conclude(active, active.ending or "failed", sentence, text)
             self._dispatch()
 
