@@ -1,11 +1,10 @@
 """The displayed models in plain torch.nn, written out so that one training step can be walked on the meta device.
 
-Owns the architectures, nothing else: they are never trained here. Imports torch; only `walk.py` may import
-this module.
+Owns the architectures, nothing else: they are never trained here. Imports torch; only `walk.py` may import this.
 
 Sources: ResNet v1.5 (He et al. 2015, stride in the 3x3 convolution as in NVIDIA DeepLearningExamples), ResNeXt (Xie et al. 2017),
-BERT-large (Devlin et al. 2018) and GPT-2 medium (Radford et al. 2019), attention written out with separate softmax and dropout as in the scripts
-behind the published rows.
+BERT-large (Devlin et al. 2018) and GPT-2 medium (Radford et al. 2019), attention written out with separate softmax and
+dropout as in the scripts behind the published rows.
 """
 
 from __future__ import annotations
