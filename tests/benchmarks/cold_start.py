@@ -1,7 +1,8 @@
 """Cold start: from `streamlit run app.py` to a rendered first page in a real Chromium.
 
-Compared with a minimal Streamlit app, which is the floor, and with the same app whose server imports torch first, which is what
-Shardlab avoids. Every round starts a new process on a new data folder; Chromium is running already. Figures are medians.
+Compared with a minimal Streamlit app in its default settings, which is the floor, and with the same app whose server imports torch
+first, which is what Shardlab avoids. Every round starts a new process on a new data folder; Chromium is running already. Figures
+are medians.
 """
 
 from __future__ import annotations
@@ -58,16 +59,17 @@ def main() -> None:
     figures: dict[str, list[tuple[float, float, bool]]] = {"app": [], "minimal": [], "app_with_torch": []}
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
-        (folder / "minimal.py").write_text(MINIMAL)
+        (folder / "floor").mkdir()
+        (folder / "floor/minimal.py").write_text(MINIMAL)
         (folder / "eager").mkdir()
         # Python imports sitecustomize at its start: the very same app, with torch in its process.
         (folder / "eager/sitecustomize.py").write_text("import torch\n")
         browser = playwright.chromium.launch(executable_path=ensure_chromium(), args=list(ARGUMENTS))
-        one_start(browser, folder / "warm-up", folder / "minimal.py", "/_stcore/health", {})  # byte code and disk cache
+        one_start(browser, folder / "warm-up", folder / "floor/minimal.py", "/_stcore/health", {})  # byte code and disk cache
         for number in range(options.rounds):
             for kind, script, path, env in (
                 ("app", ROOT / "app.py", "/healthz", {}),
-                ("minimal", folder / "minimal.py", "/_stcore/health", {}),
+                ("minimal", folder / "floor/minimal.py", "/_stcore/health", {}),
                 ("app_with_torch", ROOT / "app.py", "/healthz", {"PYTHONPATH": str(folder / "eager")}),
             ):
                 figures[kind].append(one_start(browser, folder / f"{kind}-{number}", script, path, env))
@@ -77,6 +79,7 @@ def main() -> None:
         "cold_start",
         {
             "app_s": round(median["app"], 3),
+            "app_best_s": round(min(rendered for _, rendered, _ in figures["app"]), 3),
             "app_answers_s": round(statistics.median(ready for ready, _, _ in figures["app"]), 3),
             "minimal_s": round(median["minimal"], 3),
             "app_with_torch_s": round(median["app_with_torch"], 3),

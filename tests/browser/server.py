@@ -29,7 +29,7 @@ def free_port() -> int:
 
 
 class AppServer:
-    """`streamlit run SCRIPT` on a free loopback port, with a data folder and log of its own.
+    """`streamlit run SCRIPT` in the script's folder on a free loopback port, with a data folder and log of its own.
 
     Use as a context manager, or call `start` and `stop`. `kill` ends it as a crash would, so that a test can start it again on the
     same port and data folder.
@@ -71,7 +71,7 @@ class AppServer:
         env = {**os.environ, "SHARDLAB_DATA_DIR": str(self.data_dir), "PYTHONUNBUFFERED": "1", **self._env}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                command, cwd=self._script.parent, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )
 
     def answers(self) -> bool:
