@@ -1,0 +1,137 @@
+"""The command line as its users meet it: exit codes, one line for each fault, JSON, Ctrl-C, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scenarios.catalog import SCENARIOS
+from scenarios.cli import main
+from tests.scenarios.lifecycle.conftest import alive, wait_until
+
+FIELDS = {
+    "scenario", "source", "outcome", "gpus", "samples_per_second", "unique_samples_per_second", "unique_fraction", "steps_per_epoch",
+    "epoch_seconds", "speedup_vs_one_gpu", "replica_checksums", "digest",
+}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "scenarios", *arguments]
+
+
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if not name.startswith("SHARDLAB_")} | {"TMPDIR": str(tmp_path)}
+
+
+def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == list(SCENARIOS)
+    assert main(["list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(SCENARIOS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value", "allowed"),
+    [
+        ("run nope", "scenario", "nope", "rank0_loading"),
+        ("run sharded --gpus 99", "gpus", "99", "8"),
+        ("run sharded --gpus 0", "gpus", "0", "1"),
+        ("run sharded --gpu tpu", "gpu", "tpu", "a100-80gb"),
+        ("run sharded --model gpt9", "model", "gpt9", "resnet50"),
+        ("run sharded --batch many", "batch", "many", "integer"),
+        ("run sharded --steps 1", "steps", "1", "4"),
+        ("run sharded --epochs -3", "epochs", "-3", "1"),
+        ("run sharded --seed -1", "seed", "-1", "0"),
+        ("run sharded --hand-off fax", "hand_off", "fax", "nccl"),
+        ("run sharded --preprocess tpu", "preprocess", "tpu", "cpu"),
+        ("run sharded --precision int4", "precision", "int4", "amp"),
+        ("run sharded --backend quantum", "backend", "quantum", "virtual"),
+        ("run sharded --backend cuda", "backend", "cuda", "virtual"),
+        ("run sharded --trace /nowhere/at/all.json", "trace", "/nowhere/at/all.json", "folder that exists"),
+        ("run sharded --frobnicate 3", "arguments", "--frobnicate", "--hand-off"),
+        ("run sharded --gpu", "--gpu", "", "one argument"),
+        ("explode", "COMMAND", "explode", "run"),
+        ("", "COMMAND", "", "required"),
+    ],
+)
+def test_unusable_arguments_cost_one_line(capsys: pytest.CaptureFixture[str], arguments: str, field: str, value: str, allowed: str) -> None:
+    assert main(arguments.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    for part in (field, value, allowed):
+        assert part in err
+
+
+def test_unusable_settings_cost_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDLAB_RUN_LIMIT_S", "soon")
+    assert main(["run", "sharded"]) == 2
+    assert capsys.readouterr().err.startswith("SHARDLAB_RUN_LIMIT_S='soon': ")
+
+
+@pytest.mark.slow
+def test_json_is_one_object_of_a_fresh_run_and_the_trace_is_written(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    done = subprocess.run(
+        command("run", "sharded", "--gpus", "2", "--steps", "8", "--json", "--trace", str(trace)),
+        env=environ(tmp_path), capture_output=True, text=True, timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == 1
+    summary = json.loads(done.stdout)
+    assert summary.keys() >= FIELDS
+    assert (summary["scenario"], summary["source"], summary["outcome"]) == ("sharded", "virtual", "finished")
+    assert json.loads(trace.read_text())["traceEvents"]
+    assert not list(tmp_path.glob("shardlab-*")), "the record goes with the command"
+
+
+@pytest.mark.slow
+def test_the_live_table_and_an_expected_out_of_memory(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    done = subprocess.run(
+        command("run", "large_batch", "--gpus", "2", "--batch", "2048"),
+        env={**environ(tmp_path), "SHARDLAB_DATA_DIR": str(data_dir), "COLUMNS": "120"}, capture_output=True, text=True, timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "GPU busy (nvidia-smi)" in done.stdout
+    assert "simulated timing, real DDP" in done.stdout
+    assert len(list((data_dir / "runs").iterdir())) == 1, "the record stays in the folder that was named"
+
+
+@pytest.mark.slow
+def test_a_run_that_times_out_is_1_with_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("run", "sharded", "--epochs", "50", "--json"), env={**environ(tmp_path), "SHARDLAB_RUN_LIMIT_S": "1.5"},
+        capture_output=True, text=True, timeout=60,
+    )
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["outcome"] == "timeout"
+    assert done.stderr == "The run took longer than 2 s and was ended.\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_ends_everything(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        command("run", "sharded", "--epochs", "50"), env=environ(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as terminal:
+        try:
+            wait_until(lambda: len(psutil.Process(terminal.pid).children(recursive=True)) >= 10, 30, "eight ranks")
+            processes = psutil.Process(terminal.pid).children(recursive=True)
+            time.sleep(0.3)
+            terminal.send_signal(number)
+            _, err = terminal.communicate(timeout=15)
+        finally:
+            terminal.kill()
+    assert terminal.returncode == 1
+    assert err == "Stopped before the end.\n"
+    assert not alive(processes)
+    assert not list(tmp_path.glob("shardlab-*"))
