@@ -38,7 +38,7 @@ MODELS: dict[str, Model] = {
     model.name: model
     for model in (
         Model(
-            name="resnet50", label="ResNet-50", unit="images", epoch_samples=51_200, batch=256,
+            name="resnet50", label="ResNet-50", unit="images", epoch_samples=53_248, batch=256,
             encoded_bytes_per_sample=_JPEG_BYTES, decoded_bytes_per_sample=_RGB_BYTES, decodes=True,
         ),
         Model(
