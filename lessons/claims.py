@@ -18,7 +18,7 @@ from typing import Any
 
 from lessons.claim_language import Call, ClaimError, Comparison, Literal, Node, PathNode, parse_claim, text_of
 
-__all__ = ["ClaimError", "Claimed", "NotMeasured", "evaluate", "holds_all", "parse_claim"]
+__all__ = ["ClaimError", "Claimed", "NotMeasured", "evaluate", "parse_claim"]
 
 Summary = Mapping[str, Any]
 Value = float | str | bool | list[Any]
@@ -66,17 +66,6 @@ def evaluate(expression: str, summary: Summary, others: Mapping[str, Summary] | 
         if not holds:
             return Claimed(holds=False, message=f"{expression}: {measured[-1]}")
     return Claimed(holds=True, message=f"{expression}: {'; '.join(measured)}")
-
-
-def holds_all(expressions: tuple[str, ...], summary: Summary) -> Claimed:
-    """Judge several in order; the first that does not hold, or cannot be decided, decides."""
-    messages: list[str] = []
-    for expression in expressions:
-        result = evaluate(expression, summary)
-        if result.holds is not True:
-            return result
-        messages.append(result.message)
-    return Claimed(holds=True, message="; ".join(messages))
 
 
 def _value(node: Node, summary: Summary, others: Mapping[str, Summary]) -> Value:

@@ -15,7 +15,7 @@ from lessons import markdown
 from lessons.front_matter import FrontMatter, FrontMatterError, read_front_matter, validate
 from lessons.glossary import GLOSSARY_FILE, load_glossary
 from lessons.markdown import Section
-from lessons.model import Cause, Claim, Fault, Lesson, LessonSet, NoLessonsError, Option, OwnJobCheck, Prose, Racer, Term
+from lessons.model import Cause, Claim, Condition, Fault, Lesson, LessonSet, NoLessonsError, Option, OwnJobCheck, Prose, Racer, Term
 from lessons.schema import SECTIONS, WHY_WORDS, LessonMatter, speaks_of_letters
 from lessons.svg import sanitise_svg
 
@@ -120,7 +120,7 @@ def _assembled(
             for option in matter.options
         ),
         causes=tuple(Cause(**cause.model_dump()) for cause in matter.causes),
-        symptom_when=tuple(matter.symptom_when), fix=matter.fix,
+        symptom_when=tuple(Condition(that=one.that, otherwise=one.otherwise) for one in matter.symptom_when), fix=matter.fix,
         race=tuple(Racer(scenario=racer.scenario, label=racer.label) for racer in matter.race),
         terms=tuple(terms[term] for term in matter.terms),
         why=why, full_story=render("Full story"), exam_box=render("In the exam"), on_call_box=render("On call"),

@@ -111,6 +111,16 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Condition:
+    """One feature of a symptom, checked on a run's summary."""
+
+    that: str
+    """An expression of `lessons.claims`."""
+    otherwise: str
+    """What to say of a run where it does not hold."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Racer:
     scenario: str
     label: str
@@ -143,8 +153,8 @@ class Lesson:
     question: str
     options: tuple[Option, ...]
     causes: tuple[Cause, ...]
-    symptom_when: tuple[str, ...]
-    """The symptom as conditions on a run's summary, for `lessons.claims.holds_all`, in order."""
+    symptom_when: tuple[Condition, ...]
+    """The symptom as conditions on a run's summary; a run matches the question where all hold, tried in order."""
     fix: str
     """Scenario of the healthy script."""
     race: tuple[Racer, ...]

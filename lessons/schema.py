@@ -64,6 +64,13 @@ class CauseMatter(_Strict):
     note: str = ""
 
 
+class ConditionMatter(_Strict):
+    """One feature of the symptom."""
+
+    that: Expression
+    otherwise: Text
+
+
 class RacerMatter(_Strict):
     """One lane of the race."""
 
@@ -83,7 +90,7 @@ class LessonMatter(_Strict):
     question: Text
     options: Annotated[list[OptionMatter], Field(min_length=2, max_length=6)]
     causes: Annotated[list[CauseMatter], Field(min_length=1)]
-    symptom_when: Annotated[list[Expression], Field(min_length=1)]
+    symptom_when: Annotated[list[ConditionMatter], Field(min_length=1)]
     fix: ScenarioName
     race: list[RacerMatter] = []
     terms: list[SafeId] = []
