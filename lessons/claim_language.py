@@ -197,7 +197,7 @@ class _Parser:
 
 def text_of(node: Node) -> str:
     if isinstance(node, Literal):
-        return str(node.value)
+        return repr(node.value) if isinstance(node.value, str) else f"{node.value:g}"
     if isinstance(node, PathNode):
         return node.text
     if isinstance(node, Call):
