@@ -71,8 +71,9 @@ class AppServer:
         env = {**os.environ, "SHARDLAB_DATA_DIR": str(self.data_dir), "PYTHONUNBUFFERED": "1", **self._env}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, cwd=self._script.parent, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
-            )
+                command, cwd=self._script.parent, env=env, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
 
     def answers(self) -> bool:
         """True when the ready path answers 200 now."""
