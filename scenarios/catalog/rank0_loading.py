@@ -1,7 +1,6 @@
 """All data through GPU 0: rank 0 loads and decodes the global batch on its GPU, then hands shards out."""
 
 from collections.abc import Iterator
-from itertools import repeat
 
 import torch
 import torch.distributed as dist
@@ -17,13 +16,17 @@ from scenarios.worker import Job, run_by_hand
 def shards_from_rank0(job: Job, loader: DataLoader) -> Iterator[tuple[Tensor, Tensor]]:
     """Every rank's shard of each global batch, which rank 0 alone has read and decoded."""
     rank, world = dist.get_rank(), dist.get_world_size()
-    for files, labels in loader if rank == 0 else repeat((None, None), len(loader)):
-        image_shards = list(job.decode(files).to(job.hand_off_device).chunk(world)) if rank == 0 else None
-        label_shards = list(labels.to(job.hand_off_device).chunk(world)) if rank == 0 else None
-        images, shard_labels = job.empty_batch()
+    batches = iter(loader)
+    for _ in range(len(loader)):
+        images, labels = job.empty_batch()
+        image_shards = label_shards = None
+        if rank == 0:
+            files, all_labels = next(batches)
+            image_shards = list(job.decode(files).to(job.hand_off_device).chunk(world))
+            label_shards = list(all_labels.to(job.hand_off_device).chunk(world))
         dist.scatter(images, image_shards, src=0, group=job.hand_off_group)
-        dist.scatter(shard_labels, label_shards, src=0, group=job.hand_off_group)
-        yield images.to(job.device), shard_labels.to(job.device)
+        dist.scatter(labels, label_shards, src=0, group=job.hand_off_group)
+        yield images.to(job.device), labels.to(job.device)
 
 
 def train(job: Job) -> None:
