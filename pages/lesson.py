@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.components.focus import focus
 from pages.lesson_ask import answered_lines, question, question_form
-from pages.lesson_evidence import evidence
+from pages.lesson_below import below
 from pages.lesson_stage import stage
 from pages.lesson_state import chosen_lesson, current, view_of
 from pages.lesson_tell import tell
@@ -20,7 +20,7 @@ view = view_of(lesson, attempt)
 asking = view.stage in ("question", "second_try")
 
 with st.container(key="lesson"):
-    st.html(f'<span class="sl-at" data-stage="{view.stage}"></span>')
+    st.html(f'<span class="pg-at" data-stage="{view.stage}"></span>')
     with st.container(key="ask"):
         if asking:
             question(view)
@@ -35,5 +35,5 @@ with st.container(key="lesson"):
             tell(lesson, view)
 with st.container(key="below"):
     if view.lesson is not None and attempt is not None:
-        evidence(view.lesson, attempt)
+        below(view.lesson, view, attempt)
 focus(f"at-{view.stage}", f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}")

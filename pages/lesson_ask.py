@@ -24,8 +24,8 @@ def question(view: PublicView) -> None:
     ids = [lesson.id for lesson in load_lessons().lessons]
     place = f"{ids.index(view.lesson_id) + 1} of {len(ids)} · {view.topic} · {view.minutes} min"
     st.html(
-        f'<p class="sl-meta">{escape(place)}</p><h1 id="at-question">{escape(view.title)}</h1>'
-        f'<div class="sl-prose">{view.symptom.html}</div>'
+        f'<p class="pg-meta">{escape(place)}</p><h1 id="at-question">{escape(view.title)}</h1>'
+        f'<div class="pg-prose">{view.symptom.html}</div>'
     )
 
 
@@ -34,7 +34,7 @@ def glossary(view: PublicView) -> None:
     if not view.terms:
         return
     with st.container(key="terms", horizontal=True, gap="small", vertical_alignment="center"):
-        st.html('<span class="sl-meta">In plain words:</span>', width="content")
+        st.html('<span class="pg-meta">In plain words:</span>', width="content")
         for term in view.terms:
             with st.popover(term.name, type="tertiary", key=f"term-{term.id}"):
                 st.markdown(term.short)
@@ -45,7 +45,7 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
     tried = {judged.option_id: judged.text for judged in view.judged}
     if tried:
         texts = " ".join(f"“{text}”" for text in tried.values())
-        st.html(f'<p class="sl-note" id="at-second_try"><b>Second try, for half the points.</b> Ruled out by its own run: {escape(texts)}</p>')
+        st.html(f'<p class="pg-note" id="at-second_try"><b>Second try, for half the points.</b> Ruled out by its own run: {escape(texts)}</p>')
     texts_by_id = {option.id: option.text for option in view.options if option.id not in tried}
     with st.form(f"form-{view.try_no}", border=False, enter_to_submit=False):
         st.radio(view.question, list(texts_by_id), index=None, key=f"option-{view.try_no}", format_func=texts_by_id.__getitem__)
@@ -54,7 +54,7 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
             st.form_submit_button("Lock in my answer", type="primary", key="lock-in", on_click=lock_in, args=(lesson, view.try_no))
             sentence = said()
             if sentence:
-                st.html(f'<p class="sl-said" role="alert">{escape(sentence)}</p>', width="content")
+                st.html(f'<p class="pg-said" role="alert">{escape(sentence)}</p>', width="content")
     with st.container(key="after-form", horizontal=True, vertical_alignment="center"):
         glossary(view)
         st.button("Show the answer now", type="tertiary", key="escape", on_click=show_answer, args=(lesson,))
@@ -63,18 +63,18 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
 def answered_lines(view: PublicView, attempt: Attempt | None) -> None:
     """What the form has become: the title with the question behind it, and the answer."""
     with st.container(key="head", horizontal=True, vertical_alignment="center", gap="small"):
-        st.html(f'<h1 class="sl-small">{escape(view.title)}</h1>', width="content")
+        st.html(f'<h1 class="pg-small">{escape(view.title)}</h1>', width="content")
         with st.popover("Question", type="tertiary", key="question-again"):
-            st.html(f'<div class="sl-prose">{view.symptom.html}</div>')
+            st.html(f'<div class="pg-prose">{view.symptom.html}</div>')
             options = "".join(f"<li>{escape(option.text)}</li>" for option in view.options)
-            st.html(f'<div class="sl-prose"><p>{escape(view.question)}</p><ul>{options}</ul></div>')
+            st.html(f'<div class="pg-prose"><p>{escape(view.question)}</p><ul>{options}</ul></div>')
     if view.answer is None or attempt is None:
-        st.html('<p class="sl-answer"><span>You asked for the answer.</span></p>')
+        st.html('<p class="pg-answer"><span>You asked for the answer.</span></p>')
         return
     verdict = ""
     if view.stage in ("verdict", "explained") and view.judged:
         right = view.judged[-1].verdict.right
-        verdict = '<b class="sl-right">✓ Right</b> ' if right else '<b class="sl-wrong">✗ Not this one</b> '
+        verdict = '<b class="pg-right">✓ Right</b> ' if right else '<b class="pg-wrong">✗ Not this one</b> '
     sure = f" <i>{CERTAINTY_SAID[attempt.certainty]}</i>" if attempt.certainty else ""
     text = escape(view.answer.text)
-    st.html(f'<p class="sl-answer" title="{text}">{verdict}<span>You: “{text}”</span>{sure}</p>')
+    st.html(f'<p class="pg-answer" title="{text}">{verdict}<span>You: “{text}”</span>{sure}</p>')

@@ -1,4 +1,4 @@
-"""What can be done with runs once the verdict is known: another cause, again, stop, knobs, the fix, the race.
+"""What can be done with runs once the verdict is known: another cause, again, stop, knobs, and what the picture itself asks for.
 
 Owns which run is shown. Must not draw lanes.
 """
@@ -12,43 +12,99 @@ import streamlit as st
 from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.public_view import PublicView
-from pages.lesson_moves import FIX, choose_cause, start_run, stop
-from pages.lesson_state import CAUSE, RUN
-from scenarios.catalog import SCENARIOS
-from scenarios.runs import get_runs
+from pages.lesson_knobs import knobs, knobs_popover
+from pages.lesson_moves import FIX, choose_cause, ended, start_run, stop, watch_recording
+from pages.lesson_state import current, link, view_of
+from scenarios.catalog import SCENARIOS, Scenario
+from scenarios.record import summary_of
+from scenarios.runs import Run, get_runs
+
+NEXT_STEPS = (("race", "Race the three"), ("fix", "Apply the fix"), ("figure", "Open as figure"))
+"""Ids and labels of what a finished run offers."""
 
 
-def cause_id_shown(view: PublicView) -> str:
-    """The cause whose run is on the stage: the URL's where that is allowed, else the answer's own."""
-    wanted = st.query_params.get(CAUSE, "")
-    if view.stage == "explained" and (wanted == FIX or any(cause.id == wanted for cause in view.causes)):
-        return wanted
-    return view.causes[0].id
+def cause_id_shown(lesson: Lesson, view: PublicView) -> str:
+    """What is on the stage: the URL's run or cause where that is allowed, else the answer's own cause."""
+    if view.stage != "explained":
+        return view.causes[0].id
+    run = _linked_run()
+    if run is not None:
+        return next((cause.id for cause in view.causes if cause.scenario == run.config.scenario), FIX)
+    if st.session_state.get(FIX):
+        return FIX
+    return link().cause or view.causes[0].id
 
 
-def run_shown(lesson: Lesson, view: PublicView, attempt: Attempt) -> str | None:
-    """The id of the run on the stage; None where there is none yet."""
-    if view.stage == "explained" and RUN in st.query_params and get_runs().get(st.query_params[RUN]) is not None:
-        return st.query_params[RUN]
-    return attempt.runs.get(cause_id_shown(view))
+def scenario_shown(lesson: Lesson, view: PublicView) -> Scenario:
+    """The experiment on the stage."""
+    cause = lesson.cause(cause_id_shown(lesson, view))
+    return SCENARIOS[cause.scenario if cause else lesson.fix]
 
 
-def after_verdict_controls(lesson: Lesson, view: PublicView, attempt: Attempt | None) -> None:
-    """Cause selector, run again, stop, knobs."""
-    titles = {cause.id: cause.title for cause in view.causes} | {FIX: f"Healthy: {SCENARIOS[lesson.fix].title}"}
-    shown = cause_id_shown(view)
-    run_id = run_shown(lesson, view, attempt) if attempt else None
-    run = get_runs().get(run_id) if run_id else None
-    with st.container(key="controls", horizontal=True, vertical_alignment="bottom", gap="small"):
+def run_shown(lesson: Lesson, view: PublicView, attempt: Attempt) -> Run | None:
+    """The run on the stage; None where there is none yet."""
+    run = _linked_run() if view.stage == "explained" else None
+    if run is None:
+        run_id = attempt.runs.get(cause_id_shown(lesson, view))
+        run = get_runs().get(run_id) if run_id else None
+    return run
+
+
+def _linked_run() -> Run | None:
+    run_id = link().run
+    return get_runs().get(run_id) if run_id else None
+
+
+def act(lesson: Lesson) -> None:
+    """What the picture asked for: called before the rerun that it causes."""
+    asked: Any = st.session_state.get("lanes", {}).get("action") or {}
+    attempt = current(lesson)
+    if attempt is None or not asked:
+        return
+    view = view_of(lesson, attempt)
+    action, run_id = asked.get("action"), asked.get("run_id")
+    if action == "ended":
+        ended(lesson, run_id)
+    elif action in ("run", "run_again"):
+        start_run(lesson, cause_id_shown(lesson, view), knobs())
+    elif action == "stop" and run_id:
+        stop(lesson, run_id)
+    elif action == "watch_recording" and asked.get("recording"):
+        watch_recording(lesson, cause_id_shown(lesson, view), asked["recording"])
+    elif view.stage == "explained" and action in dict(NEXT_STEPS):
+        st.session_state["asked"] = action
+
+
+def controls(lesson: Lesson, view: PublicView, run: Run | None) -> None:
+    """Cause selector, run again, knobs: one row above the lanes. Stop and Pause are the picture's own."""
+    titles = {cause.id: cause.title for cause in view.causes} | {FIX: f"The healthy script: {SCENARIOS[lesson.fix].title}"}
+    shown = cause_id_shown(lesson, view)
+    going = run is not None and not run.over
+    with st.container(key="controls", horizontal=True, vertical_alignment="center", gap="small"):
         st.selectbox(
-            "Cause", list(titles), index=list(titles).index(shown), format_func=titles.__getitem__, key="cause",
-            on_change=choose_cause, args=(lesson,), label_visibility="collapsed",
+            "Cause", list(titles), index=list(titles).index(shown), format_func=titles.__getitem__, key=f"cause-{shown}",
+            on_change=choose_cause, args=(f"cause-{shown}",), label_visibility="collapsed", width="stretch",
         )
-        going = run is not None and not run.over
-        st.button("Run again" if run_id else "Run", type="secondary", key="again-run", on_click=start_run, args=(lesson, shown, knobs(lesson)))
-        if going:
-            st.button("Stop", key="stop", on_click=stop, args=(lesson, run_id))
+        st.button(
+            "Run again" if run else "Run", key="again-run", type="secondary" if run else "primary", disabled=going,
+            on_click=start_run, args=(lesson, shown, knobs()),
+        )
+        knobs_popover(lesson, shown)
 
 
-def knobs(lesson: Lesson) -> dict[str, Any]:
-    return {}
+def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
+    """Under the lanes: the rest of an epoch that was too long to watch, and the other half of the answer."""
+    summary = (summary_of(run.run_dir) if run is not None and run.state == "finished" else None) or {}
+    with st.container(key="outlook", horizontal=True, vertical_alignment="center", gap="small"):
+        if run is not None and summary.get("epoch_seconds") and not summary.get("epoch_measured"):
+            seen, epoch_s = 100 * summary["epochs_seen"], summary["epoch_seconds"]
+            st.html(f'<p class="pg-note">{seen:.0f} % of the epoch; at this rate it takes {epoch_s:.0f} s.</p>', width="content")
+            st.button(
+                "Fast-forward", key="fast-forward", icon=":material/fast_forward:", on_click=start_run,
+                args=(lesson, cause_id_shown(lesson, view), {**knobs(), "epochs": 1}, "fast"),
+            )
+        option = lesson.option(view.answer.id) if view.answer else lesson.key
+        for cause_id in option.causes if option else ():
+            cause = lesson.cause(cause_id)
+            if option and len(option.causes) > 1 and cause and cause_id != cause_id_shown(lesson, view):
+                st.button(f"Run the other half: {cause.title}", key="other-half", on_click=start_run, args=(lesson, cause_id))

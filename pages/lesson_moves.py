@@ -11,7 +11,8 @@ import streamlit as st
 
 from lessons import Lesson, Silhouette
 from lessons.attempts import Attempt, Certainty
-from pages.lesson_state import CAUSE, RUN, current, move, say, store, view_of
+from lessons.deep_links import CAUSE, RUN
+from pages.lesson_state import current, move, say, store, view_of
 from scenarios.config import RunConfig
 from scenarios.runs import QueueFull, Run, get_runs
 
@@ -48,8 +49,7 @@ def start_run(lesson: Lesson, cause_id: str, knobs: dict[str, Any] | None = None
     if cause is not None and move(lesson, lambda attempt: store().record_run(attempt.token, lesson, cause_id, run.run_id)) is None:
         return
     if attempt.stage == "explained":
-        st.query_params[CAUSE] = cause_id
-        st.query_params[RUN] = run.run_id
+        show_run(cause_id, run.run_id)
 
 
 def _begin(config: RunConfig, attempt: Attempt, pace: Literal["live", "fast"]) -> Run | None:
@@ -60,10 +60,14 @@ def _begin(config: RunConfig, attempt: Attempt, pace: Literal["live", "fast"]) -
         return None
 
 
-def ended(lesson: Lesson) -> None:
-    """The run has been watched to its end: the verdict and, where no try is left, the explanation."""
+def ended(lesson: Lesson, run_id: str | None) -> None:
+    """The run has been watched to its end: the verdict and, where no try is left, the explanation.
+
+    A run that did not get as far as it should proves nothing: the stage stays, and the picture offers to run it again.
+    """
     attempt = current(lesson)
-    if attempt is None or attempt.stage != "run":
+    run = get_runs().get(run_id) if run_id else None
+    if attempt is None or attempt.stage != "run" or run is None or run.state not in ("finished", "out_of_memory"):
         return
     attempt = move(lesson, store().see_verdict)
     if attempt is not None and not view_of(lesson, attempt).may_try_again:
@@ -87,7 +91,32 @@ def stop(lesson: Lesson, run_id: str) -> None:
         get_runs().stop(run_id, attempt.token)
 
 
-def choose_cause(lesson: Lesson) -> None:
+def watch_recording(lesson: Lesson, cause_id: str, run_id: str) -> None:
+    """Instead of waiting in line: the newest good equal run, labelled as a recording. Whoever waited leaves the line."""
+    attempt, recording = current(lesson), get_runs().get(run_id)
+    cause = lesson.cause(cause_id)
+    if attempt is None or recording is None or recording.config.scenario != (cause.scenario if cause else lesson.fix):
+        return
+    st.session_state["recording"] = run_id
+    waiting = attempt.runs.get(cause_id) or st.query_params.get(RUN)
+    if waiting:
+        stop(lesson, waiting)
+    if cause is not None:
+        move(lesson, lambda attempt: store().record_run(attempt.token, lesson, cause_id, run_id))
+    if attempt.stage == "explained":
+        show_run(cause_id, run_id)
+
+
+def show_run(cause_id: str, run_id: str | None) -> None:
+    """Put a cause and a run of it on the stage, and into the URL. The healthy script is no cause: its run alone names it."""
+    st.session_state[FIX] = cause_id == FIX
+    for name, value in ((CAUSE, None if cause_id == FIX else cause_id), (RUN, run_id)):
+        if value is None:
+            st.query_params.pop(name, None)
+        else:
+            st.query_params[name] = value
+
+
+def choose_cause(key: str) -> None:
     """The cause selector: show that cause's own run, if it has one."""
-    st.query_params[CAUSE] = st.session_state["cause"]
-    st.query_params.pop(RUN, None)
+    show_run(st.session_state[key], None)

@@ -11,11 +11,9 @@ import streamlit as st
 
 from lessons import Lesson, load_lessons
 from lessons.attempts import Attempt, AttemptStore, StaleAttempt, StoreError, UnknownAttempt
+from lessons.deep_links import ATTEMPT, DeepLink, parse_link
 from lessons.public_view import PublicView, public_view
 from scenarios.settings import load_settings
-
-TOKEN, LESSON, CAUSE, RUN = "attempt", "lesson", "cause", "run"
-"""Names in the URL."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -24,15 +22,20 @@ def store() -> AttemptStore:
     return AttemptStore(load_settings().data_dir)
 
 
+def link() -> DeepLink:
+    """What the URL asks for, as far as it is usable."""
+    return parse_link(st.query_params.to_dict(), load_lessons())
+
+
 def chosen_lesson() -> Lesson:
     """The lesson that the URL names, or the first one."""
     lessons = load_lessons()
-    return lessons.get(st.query_params.get(LESSON, "")) or lessons.lessons[0]
+    return lessons.get(link().lesson or "") or lessons.lessons[0]
 
 
 def current(lesson: Lesson) -> Attempt | None:
     """The attempt that the URL names, if it is one at this lesson."""
-    token = st.query_params.get(TOKEN, "")
+    token = link().attempt
     attempt = store().get(token) if token else None
     return attempt if attempt is not None and attempt.lesson_id == lesson.id else None
 
@@ -57,8 +60,8 @@ def move(lesson: Lesson, change: Callable[[Attempt], Attempt]) -> Attempt | None
     except (StoreError, UnknownAttempt, ValueError) as fault:
         say(str(fault) or "This attempt is no longer known here.")
         return None
-    if st.query_params.get(TOKEN) != attempt.token:
-        st.query_params[TOKEN] = attempt.token
+    if st.query_params.get(ATTEMPT) != attempt.token:
+        st.query_params[ATTEMPT] = attempt.token
     return attempt
 
 

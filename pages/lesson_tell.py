@@ -10,8 +10,13 @@ from html import escape
 import streamlit as st
 
 from lessons import Lesson, OwnJobCheck, Prose
+from lessons.code_diff import scenario_code, scenario_diff
 from lessons.public_view import PublicView
-from pages.lesson_moves import show_answer, try_again
+from pages.components.code import diff_html
+from pages.lesson_controls import scenario_shown
+from pages.lesson_knobs import knobs
+from pages.lesson_moves import FIX, show_answer, start_run, try_again
+from scenarios.catalog import SCENARIOS
 
 LEGEND = (
     ("outline", "outline", "busy, as nvidia-smi counts it"),
@@ -24,18 +29,18 @@ LEGEND = (
 def tell(lesson: Lesson, view: PublicView) -> None:
     """What the left half says at this stage."""
     if view.stage == "predict":
-        st.html('<p class="sl-note">Next: what would the run of your cause draw, if you are right? Choose one of the five pictures.</p>')
+        st.html('<p class="pg-note">Next: what would the run of your cause draw, if you are right? Choose one of the five pictures.</p>')
         _escape(lesson)
     elif view.stage == "run":
         rows = "".join(f"<li><b>{name}</b> {escape(what)}</li>" for _, name, what in LEGEND)
         st.html(
-            '<h2 class="sl-h" id="at-run">Your cause is running</h2>'
-            f'<p class="sl-note">Compare it with the dashed outline, your prediction. The verdict comes when it ends.</p>'
-            f'<ul class="sl-legend">{rows}</ul>'
+            '<h2 class="pg-h" id="at-run">Your cause is running</h2>'
+            f'<p class="pg-note">Compare it with the dashed outline, your prediction. The verdict comes when it ends.</p>'
+            f'<ul class="pg-legend">{rows}</ul>'
         )
         _escape(lesson)
     elif view.stage == "verdict":
-        st.html('<h2 class="sl-h" id="at-verdict">Its own run speaks against it</h2>')
+        st.html('<h2 class="pg-h" id="at-verdict">Its own run speaks against it</h2>')
         prose(view.judged[-1].verdict.rebuttal)
         with st.container(key="next", horizontal=True, vertical_alignment="center"):
             st.button("Try again", type="primary", key="again", on_click=try_again, args=(lesson,))
@@ -50,7 +55,7 @@ def _escape(lesson: Lesson) -> None:
 
 def prose(text: Prose) -> None:
     """A text of a lesson; it was sanitised when it was loaded."""
-    st.html(f'<div class="sl-prose">{text.html}</div>')
+    st.html(f'<div class="pg-prose">{text.html}</div>')
 
 
 def explanation(lesson: Lesson, view: PublicView) -> None:
@@ -59,33 +64,46 @@ def explanation(lesson: Lesson, view: PublicView) -> None:
     why, story, each, code, own = st.tabs(["Why", "Full story", "Each option", "Code", "On your own job"], key="tabs")
     with why:
         prose(lesson.why)
-        st.html(f'<div class="sl-infographic">{lesson.infographic}</div>')
-        st.html(f'<section class="sl-box"><h3>In the exam</h3><div class="sl-prose">{lesson.exam_box.html}</div></section>')
-        st.html(f'<section class="sl-box"><h3>On call: check these first</h3><div class="sl-prose">{lesson.on_call_box.html}</div></section>')
+        st.html(f'<div class="pg-infographic">{lesson.infographic}</div>')
+        st.html(f'<section class="pg-box"><h3>In the exam</h3><div class="pg-prose">{lesson.exam_box.html}</div></section>')
+        st.html(f'<section class="pg-box"><h3>On call: check these first</h3><div class="pg-prose">{lesson.on_call_box.html}</div></section>')
     with story:
         prose(lesson.full_story)
         items = "".join(f'<li><a href="{escape(s.url)}">{escape(s.title)}</a>: {escape(s.says)}</li>' for s in lesson.sources)
-        st.html(f'<div class="sl-prose"><h3>Sources</h3><ul>{items}</ul></div>')
+        st.html(f'<div class="pg-prose"><h3>Sources</h3><ul>{items}</ul></div>')
     with each:
         for option in lesson.options:
-            mark = '<b class="sl-right">✓ Right</b>' if option.right else '<b class="sl-wrong">✗</b>'
-            st.html(f'<div class="sl-prose sl-option"><h3>{mark} {escape(option.text)}</h3>{option.rebuttal.html}</div>')
+            mark = '<b class="pg-right">✓ Right</b>' if option.right else '<b class="pg-wrong">✗</b>'
+            st.html(f'<div class="pg-prose pg-option"><h3>{mark} {escape(option.text)}</h3>{option.rebuttal.html}</div>')
     with code:
-        st.write("Code")
+        code_tab(lesson, view)
     with own:
         for check in lesson.on_your_own_job:
             own_job(check)
-        st.html(f'<div class="sl-prose"><h3>What to try</h3>{lesson.what_to_try.html}</div>')
+        st.html(f'<div class="pg-prose"><h3>What to try</h3>{lesson.what_to_try.html}</div>')
+
+
+def code_tab(lesson: Lesson, view: PublicView) -> None:
+    """What the shown script does differently from the healthy one, and the button that runs the healthy one."""
+    scenario = scenario_shown(lesson, view)
+    if scenario.name == lesson.fix:
+        scenario = SCENARIOS[next(cause.scenario for cause in lesson.causes if cause.matches_question)]
+    prose_text = f"<b>{escape(scenario.title)}</b> beside <b>{escape(SCENARIOS[lesson.fix].title.lower())}</b>: the mistake and nothing else."
+    st.html(f'<p class="pg-note">{prose_text} {escape(scenario.what)}</p>')
+    st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py: the fix"))
+    st.button("Apply the fix and run it", type="primary", key="apply-fix", on_click=start_run, args=(lesson, FIX, knobs()))
+    with st.expander("The whole script"):
+        st.code(scenario_code(scenario.name), language="python", line_numbers=True)
 
 
 def own_job(check: OwnJobCheck) -> None:
     """One command, with what it prints when all is well and when it is not."""
-    st.html(f'<div class="sl-prose"><h3>{escape(check.title)}</h3>{check.why.html}</div>')
+    st.html(f'<div class="pg-prose"><h3>{escape(check.title)}</h3>{check.why.html}</div>')
     st.code(check.command, language="bash" if check.language == "sh" else "python", wrap_lines=True)
     healthy, ill = st.columns(2)
     with healthy:
-        st.html('<p class="sl-meta"><b class="sl-right">✓</b> healthy</p>')
+        st.html('<p class="pg-meta"><b class="pg-right">✓</b> healthy</p>')
         st.code(check.healthy, language=None)
     with ill:
-        st.html('<p class="sl-meta"><b class="sl-wrong">✗</b> ill</p>')
+        st.html('<p class="pg-meta"><b class="pg-wrong">✗</b> ill</p>')
         st.code(check.ill, language=None)

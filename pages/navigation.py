@@ -23,6 +23,6 @@ st.set_page_config(page_title=f"{page.title} - Shardlab", layout="wide", initial
 st.logo(LOGO, size="medium")
 st.html(HERE / "theme.css")
 st.html(
-    '<p class="sl-badge" title="The training code runs for real; times, memory and power are modelled.">Simulated timing, real DDP</p>'
+    '<p class="pg-badge" title="The training code runs for real; times, memory and power are modelled.">Simulated timing, real DDP</p>'
 )
 page.run()

@@ -1,0 +1,28 @@
+"""Below the fold, once all is told: the race, the evidence, and what the picture's buttons ask for.
+
+Owns the order of these. Must not be reached before the stage `explained`.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lessons import Lesson
+from lessons.attempts import Attempt
+from lessons.public_view import PublicView
+from pages.lesson_controls import run_shown
+from pages.lesson_evidence import evidence
+from pages.lesson_race import figure_dialog, race
+
+
+def below(lesson: Lesson, view: PublicView, attempt: Attempt) -> None:
+    """Race (once asked for), evidence, dialogs."""
+    asked = st.session_state.pop("asked", None)
+    run = run_shown(lesson, view, attempt)
+    if asked == "race":
+        st.session_state["race"] = True
+    if st.session_state.get("race"):
+        race(lesson, attempt)
+    evidence(lesson, attempt)
+    if asked == "figure" and run is not None:
+        figure_dialog(run)

@@ -1,0 +1,57 @@
+"""The knobs of a run, in a pop-over and in the URL.
+
+Owns their names for people. What a URL may hold is decided by `lessons.deep_links`.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lessons import Lesson
+from lessons.deep_links import KNOBS
+from pages.lesson_moves import start_run
+from pages.lesson_state import link
+from scenarios.config import RunConfig
+from scenarios.costs.gpus import GPUS
+from scenarios.costs.models import MODELS
+
+HAND_OFF = {"cpu": "Over the host", "nccl": "By NCCL"}
+PREPROCESS = {"gpu": "The rank's GPU", "cpu": "The CPU"}
+OFFERED = ("gpu", "model", "batch", "seed", "hand_off", "preprocess")
+
+
+def knobs() -> dict[str, str | int]:
+    """The URL's valid knobs."""
+    return dict(link().knobs)
+
+
+def knobs_popover(lesson: Lesson, cause_id: str) -> None:
+    """One form; a run starts with its button."""
+    now = RunConfig.parse({"scenario": lesson.fix, **knobs()})
+    models = ["", *MODELS]
+    changed = len(knobs())
+    with st.popover(f"Knobs ({changed})" if changed else "Knobs", key="knobs"), st.form("knobs-form", border=False):
+        st.selectbox("GPU", list(GPUS), index=list(GPUS).index(now.gpu), format_func=lambda name: GPUS[name].label, key="knob-gpu")
+        st.selectbox(
+            "Model", models, index=models.index(str(knobs().get("model", ""))), key="knob-model",
+            format_func=lambda name: MODELS[name].label if name else "The experiment's own",
+        )
+        left, right = st.columns(2)
+        left.number_input("Batch per GPU", 1, 8192, now.batch, key="knob-batch")
+        right.number_input("Seed", 0, 2**31 - 1, now.seed, key="knob-seed")
+        st.radio("Shards from GPU 0 travel", list(HAND_OFF), list(HAND_OFF).index(now.hand_off), HAND_OFF.__getitem__,
+                 key="knob-hand_off", horizontal=True)
+        st.radio("Decoding and augmenting on", list(PREPROCESS), list(PREPROCESS).index(now.preprocess), PREPROCESS.__getitem__,
+                 key="knob-preprocess", horizontal=True)
+        st.form_submit_button("Run with these", type="primary", key="knobs-run", on_click=_run_with, args=(lesson, cause_id))
+
+
+def _run_with(lesson: Lesson, cause_id: str) -> None:
+    defaults = RunConfig.parse({"scenario": lesson.fix})
+    for name in KNOBS:
+        value = st.session_state.get(f"knob-{name}") if name in OFFERED else None
+        if value in (None, "") or (name != "model" and value == getattr(defaults, name)):
+            st.query_params.pop(name, None)
+        else:
+            st.query_params[name] = str(value)
+    start_run(lesson, cause_id, knobs())

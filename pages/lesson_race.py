@@ -1,0 +1,80 @@
+"""The race of the variants on one virtual clock, and the full figure of one run.
+
+Owns which records become figures. Plotly is imported only when a figure is shown.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from lessons import Lesson
+from lessons.attempts import Attempt
+from lessons.race import race as race_progress
+from pages.lesson_runs import measure
+from scenarios.catalog import SCENARIOS, Metric
+from scenarios.config import RunConfig
+from scenarios.record import read_events, samples_of, source_of, summary_of
+from scenarios.runs import Run, get_runs
+
+METRIC_LABELS: dict[Metric, str] = {
+    "busy": "Busy", "useful": "Useful", "memory": "Memory", "power": "Power", "apart": "Weights apart", "learning_rate": "Learning rate",
+}
+PLOT_CONFIG = {"displaylogo": False, "responsive": True}
+
+
+def dark() -> bool:
+    """Whether the page is dark."""
+    return st.context.theme.type == "dark"
+
+
+def race(lesson: Lesson, attempt: Attempt) -> None:
+    """Run one whole epoch of each racer where that has not been recorded, then draw the race."""
+    configs = {racer.label: RunConfig.parse({"scenario": racer.scenario, "epochs": 1}) for racer in lesson.race}
+    st.html(
+        '<h2 class="pg-h" id="at-race">The race: one epoch each, on one virtual clock</h2>'
+        '<p class="pg-note">The share of the data set that has been trained on at least once. Whole epochs, recorded at full speed.</p>'
+    )
+    if not measure(configs, viewer=attempt.token):
+        return
+    recordings = {}
+    for config in configs.values():
+        run = get_runs().recording(config)
+        summary = summary_of(run.run_dir) if run else None
+        if run is not None and summary is not None:
+            recordings[config.scenario] = (summary, [event["data"] for event in read_events(run.run_dir) if event["event"] == "tick"])
+    from pages.components.figures import Racer, race_figure
+
+    racers = [
+        Racer(label=racer.label, progress=racer.progress, epoch_s=racer.epoch_s, role=racer.role, measured=racer.measured)
+        for racer in race_progress(lesson, recordings)
+    ]
+    st.plotly_chart(race_figure(racers, dark=dark()), key="race-figure", config=PLOT_CONFIG, theme=None)
+
+
+@st.dialog("The whole run", width="large")
+def figure_dialog(run: Run) -> None:
+    """Zoom, hover, every metric, and the data to take away."""
+    scenario = SCENARIOS[run.config.scenario]
+    metric: Metric = st.segmented_control(
+        "Metric", list(METRIC_LABELS), default=scenario.opening_metric, format_func=METRIC_LABELS.__getitem__, key="figure-metric",
+        required=True, label_visibility="collapsed",
+    ) or scenario.opening_metric
+    from pages.components.figures import run_figure
+
+    head = next((event["data"] for event in read_events(run.run_dir) if event["event"] == "head"), {})
+    limit = {"memory": head.get("memory_limit_gib"), "power": head.get("power_limit_w")}.get(metric)
+    st.plotly_chart(
+        run_figure(
+            samples_of(run.run_dir), metric=metric, odd_rank=scenario.odd_rank, limit=limit, source=source_of(run.run_dir), dark=dark()
+        ),
+        key=f"run-figure-{metric}", config=PLOT_CONFIG, theme=None,
+    )
+    downloads(run)
+
+
+def downloads(run: Run) -> None:
+    """The run as data."""
+    base = "/" + str(st.get_option("server.baseUrlPath") or "").strip("/")
+    with st.container(horizontal=True, gap="small"):
+        st.link_button("Samples (CSV)", f"{base.rstrip('/')}/runs/{run.run_id}/samples.csv", type="tertiary")
+        st.link_button("Trace (Perfetto)", f"{base.rstrip('/')}/runs/{run.run_id}/trace.json", type="tertiary")
