@@ -96,6 +96,7 @@ def _place(node: yaml.Node, path: Path, lines: dict[Path, int], repeated: list[t
             name = str(key.value)
             if (*path, name) in lines:
                 repeated.append((key.start_mark.line + 2, name))
+                continue
             lines[(*path, name)] = key.start_mark.line + 2
             _place(value, (*path, name), lines, repeated)
     elif isinstance(node, yaml.SequenceNode):

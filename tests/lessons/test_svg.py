@@ -1,0 +1,130 @@
+"""The infographic's sanitiser: what is refused with its line, what is left out, what comes through."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lessons.loader import CONTENT
+from lessons.svg import ATTRIBUTES, ELEMENTS, LONGEST_SVG, SVG_NAMESPACE, sanitise_svg
+
+HEAD = (
+    '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">\n'
+    "<title>T</title><desc>D</desc>\n"
+)
+
+
+def _with(body: str) -> str:
+    return f"{HEAD}{body}\n</svg>"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("<script>alert(1)</script>", "<script> is not allowed"),
+        ("<g><g><script/></g></g>", "<script> is not allowed"),
+        ("<foreignObject><p/></foreignObject>", "<foreignObject> is not allowed"),
+        ('<p xmlns="http://www.w3.org/1999/xhtml">x</p>', "<p> is not allowed"),
+        ('<image href="https://x/y.png"/>', "<image> is not allowed"),
+        ('<a href="https://x"><rect/></a>', "<a> is not allowed"),
+        ('<rect onclick="alert(1)"/>', "onclick= is not allowed"),
+        ('<rect ONLOAD="alert(1)"/>', "ONLOAD= is not allowed"),
+        ('<use href="https://x/y.svg#z"/>', "reaches outside"),
+        ('<use xlink:href="data:image/svg+xml,x"/>', "reaches outside"),
+        ('<rect fill="url(https://x/y)"/>', "reaches outside"),
+        ('<rect style="background:url( //x/y )"/>', "reaches outside"),
+        ('<rect style="fill:u\\72l(x)"/>', "reaches outside"),
+        ('<set attributeName="href" to="javascript:alert(1)"/>', "not allowed|reaches outside"),
+        ('<animate attributeName="href" values="#a;#b"/>', "animating 'href'"),
+        ("<style>@import 'x.css';</style>", "reaches outside"),
+        ("<style>.ig { fill: url(//x) }</style>", "reaches outside"),
+        ("<style>body { display: none }</style>", "'body' would reach the page"),
+        ("<style>.ig-a, p { fill: red }</style>", "'p' would reach the page"),
+        ("<style>@media print { .ig { fill: red } * { fill: red } }</style>", r"'\*' would reach the page"),
+        ("<style>@keyframes spin { from { x: 0 } }</style>", "keyframes spin"),
+    ],
+)
+def test_active_and_reaching_content_is_refused_on_its_line(body: str, message: str) -> None:
+    _, _, faults = sanitise_svg(_with(body))
+    assert faults, body
+    assert faults[0][0] == 3
+    assert re.search(message, faults[0][1])
+
+
+@pytest.mark.parametrize("text", [
+    '<!DOCTYPE svg [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>\n' + _with("<text>&b;</text>"),
+    '<!doctype svg SYSTEM "http://x/y.dtd">\n' + _with(""),
+])
+def test_entities_are_refused_before_they_are_read(text: str) -> None:
+    _, _, faults = sanitise_svg(text)
+    assert (1, "a document type or entity declaration is not allowed") in faults
+
+
+def test_what_is_harmless_comes_through_and_an_editors_own_is_left_out() -> None:
+    svg, alt, faults = sanitise_svg(_with(
+        '<metadata><rdf xmlns="urn:x">m</rdf></metadata><g xmlns:ink="urn:ink" ink:label="layer" class="ig-a" id="a">'
+        '<rect x="1" width="2" style="--dx:3px"/><text>a &lt; b</text></g><use href="#a"/><rect fill="url(#p)"/>'
+        "<style>/* note */ .ig-a > rect { fill: red } @media (prefers-reduced-motion: reduce) { .ig-a { animation: none } }"
+        " @keyframes ig-x { 0%, 10% { opacity: 0 } to { opacity: 1 } }</style>"
+    ))
+    assert faults == []
+    assert alt == "T. D"
+    root = ElementTree.fromstring(svg)
+    assert root.tag == f"{{{SVG_NAMESPACE}}}svg"
+    assert "a &lt; b" in svg
+    assert 'href="#a"' in svg
+    assert "url(#p)" in svg
+    assert "rdf" not in svg
+    assert "layer" not in svg
+    assert ".ig-a &gt; rect" in svg
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ('<svg xmlns="http://www.w3.org/2000/svg"><desc>d</desc></svg>', "needs a <title>"),
+    ('<svg xmlns="http://www.w3.org/2000/svg"><title>t</title></svg>', "needs a <desc>"),
+    ('<svg xmlns="http://www.w3.org/2000/svg"><g><title>t</title><desc>d</desc></g></svg>', "needs a <title>"),
+    ("<svg><title>t</title></svg>", "the root has to be"),
+    ("<html/>", "the root has to be"),
+    (_with("<g>"), "not well-formed"),
+    ("", "not well-formed"),
+    (_with("x" * LONGEST_SVG), "at most"),
+])
+def test_what_is_no_infographic_is_refused(text: str, message: str) -> None:
+    assert any(message in fault for _, fault in sanitise_svg(text)[2])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.recursive(
+    st.sampled_from(["", "text", "<script>x</script>", '<rect onload="x"/>', '<g style="fill:url(#a)"/>', "<style>.ig{}</style>"]),
+    lambda inner: st.tuples(st.sampled_from(["g", "defs", "script", "foreignObject", "a", "metadata", "style"]), inner, inner).map(
+        lambda parts: f"<{parts[0]}>{parts[1]}{parts[2]}</{parts[0]}>"
+    ),
+    max_leaves=6,
+))
+def test_whatever_comes_out_is_made_of_the_allow_list_only(body: str) -> None:
+    svg, _, faults = sanitise_svg(_with(body))
+    if faults:
+        return
+    for element in ElementTree.fromstring(svg).iter():
+        assert element.tag.removeprefix(f"{{{SVG_NAMESPACE}}}") in ELEMENTS
+        assert set(element.attrib) <= ATTRIBUTES
+    assert "script" not in svg
+    assert "onload" not in svg
+
+
+def test_the_first_infographic_is_still_under_reduced_motion_and_knows_both_themes() -> None:
+    text = (CONTENT / "one-busy-gpu" / "infographic.svg").read_text()
+    svg, alt, faults = sanitise_svg(text)
+    assert faults == []
+    assert len(alt) > 100
+    style = svg[svg.index("<style>") : svg.index("</style>")]
+    still = style[style.index("prefers-reduced-motion") :]
+    animated = {line.split("{")[0].strip() for line in style.split("prefers-reduced-motion")[0].splitlines() if " animation: " in line}
+    assert animated
+    assert all(selector in still for selector in animated)
+    for colour in ("#B3380B", "#FF8A4C", "#6F8AA3", "#7C9DBB", "#0F766E", "#4FD1B8"):
+        assert colour in style
