@@ -141,17 +141,18 @@ class Recorder:
         """The last whole steps at kernel resolution, for slow motion."""
         last = min((_state_at(stream.states, self._period_end_ns).step for stream in self._ranks), default=0) - 1
         wanted = range(max(0, last - STRIP_STEPS + 1), last + 1)
-        spans = [span for span in self._strip_spans if span.step in wanted]
-        self._strip_spans = [span for span in self._strip_spans if span.step > last - STRIP_STEPS]
+        steps = [span for span in self._strip_spans if span.step in wanted]
+        # Loads run ahead: what the devices did for other steps inside this window belongs to the picture too.
+        before = [span.end_ns for span in self._strip_spans if span.step == wanted.start - 1 and span.stream != "host"]
+        kept, self._strip_spans = self._strip_spans, [span for span in self._strip_spans if span.step >= last - STRIP_STEPS]
         self._next_strip_ns += STRIP_EVERY_NS
-        if not spans:
+        if not steps:
             return []
+        start_ns = max(before) if before else min(span.start_ns for span in steps)
+        end_ns = max(span.end_ns for span in steps)
+        spans = [span for span in kept if span.end_ns > start_ns and span.start_ns < end_ns]
         spans.sort(key=lambda span: (span.rank, span.stream, span.start_ns))
-        data = {
-            "t0_us": min(span.start_ns for span in spans) // 1000,
-            "t1_us": max(span.end_ns for span in spans) // 1000,
-            "spans": _merged(spans),
-        }
+        data = {"t0_us": start_ns // 1000, "t1_us": end_ns // 1000, "spans": _merged(spans)}
         return [Outgoing(at_ns=self._period_end_ns, event="strip", data=data)]
 
 

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from pages.components.lanes import lanes_script, lanes_style
+from pages.components.lanes.source import lanes_script, style
 from tests.browser.server import free_port
 
 Event = tuple[str, dict[str, Any]]
@@ -144,7 +144,7 @@ class LanesServer:
             routes=[
                 Route("/", lambda _: HTMLResponse(PAGE)),
                 Route("/lanes.js", text(lanes_script(), "text/javascript")),
-                Route("/lanes.css", text(lanes_style(), "text/css")),
+                Route("/lanes.css", text(style(), "text/css")),
                 Route("/live", self.live),
             ]
         )

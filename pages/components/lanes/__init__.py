@@ -5,23 +5,14 @@ Owns the Python side: options in, actions out. Must not start runs or read recor
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from pages.components.lanes.source import lanes_script, style
 from scenarios.catalog import Metric
-
-FOLDER = Path(__file__).resolve().parent
-PARTS = ("dom", "model", "words", "feed", "picture", "strip", "panel", "lanes")
-"""The script's files in the order in which they need each other."""
-
-_IMPORT = re.compile(r"^import .* from \"\./[a-z]+\.js\";\n", re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=class|function|const)", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,21 +25,7 @@ class LanesResult:
     """`run_id`, with watch_recording also `recording`, with ended also `outcome`."""
 
 
-@cache
-def lanes_script() -> str:
-    """The whole script as one ES module that exports `mountLanes`: Streamlit and phone pages load it without a build step."""
-    parts = [_IMPORT.sub("", (FOLDER / f"{part}.js").read_text(encoding="utf-8")) for part in PARTS]
-    inner = [_EXPORT.sub("", part) for part in parts]
-    return "\n".join(inner) + "\nexport { mountLanes };\n"
-
-
-@cache
-def lanes_style() -> str:
-    """The style sheet of the picture, for light and dark."""
-    return (FOLDER / "lanes.css").read_text(encoding="utf-8")
-
-
-_component = st.components.v2.component("shardlab_lanes", js=lanes_script(), css=lanes_style(), isolate_styles=False)
+_component = st.components.v2.component("shardlab_lanes", js=lanes_script(), css=style(), isolate_styles=False)
 
 
 def lanes(

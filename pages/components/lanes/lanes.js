@@ -7,7 +7,7 @@ import { isDark, setAttribute, setText, show } from "./dom.js";
 import { Feed, liveUrl } from "./feed.js";
 import { METRICS, RunModel } from "./model.js";
 import { Panel } from "./panel.js";
-import { epochWords, sentence, statusWords, tiles } from "./words.js";
+import { epochWords, sentence, statusWords, tiles, unbroken } from "./words.js";
 
 const FRAME_MS = 33;
 const SPEAK_MS = 5_000;
@@ -239,7 +239,7 @@ class Lanes {
     panel.picture.layout(width, compact, model.gpus, options.odd_rank);
     panel.strip.layout(Math.floor(panel.slow.clientWidth || width), compact, model.gpus, options.odd_rank);
     const top = panel.picture.draw(view);
-    panel.picture.captions(view, top);
+    setText(panel.legend.scale, panel.picture.captions(view, top));
     if (state !== "paused") {
       const strip = model.stripAt(view.t);
       if (strip) panel.strip.offer(strip);
@@ -252,6 +252,7 @@ class Lanes {
     const { panel } = this;
     const { state, model, options, count } = view;
     setAttribute(this.root, "data-state", state);
+    setAttribute(this.root, "data-over", view.ended || state === "paused");
     setAttribute(this.root, "data-open", this.open ?? "");
     setAttribute(this.root, "data-blank", ["empty", "connecting", "queued", "starting", "unknown"].includes(state) || (state === "offline" && !count));
     panel.fillStatus(statusWords(state, view), TONES[state] ?? "calm");
@@ -259,7 +260,7 @@ class Lanes {
     panel.markMetric(panel.segments.find((node) => node.dataset.metric === this.metric));
     setText(panel.slowTitle, panel.strip.title());
     panel.fillTiles(tiles(view));
-    setText(panel.sentence, sentence(state, view));
+    setText(panel.sentence, unbroken(sentence(state, view)));
     panel.fillButtons(this.buttonsFor(view));
     const live = state === "running" || state === "replay";
     setText(panel.pause, state === "paused" ? (this.replaying ? "Play on" : "Jump to live") : "Pause");
@@ -275,8 +276,9 @@ class Lanes {
 
   drawLegend({ state, options, metric }) {
     const { legend } = this.panel;
-    const has = { busy: ["line", "solid", "hatch"], useful: ["solid"], memory: ["limit"], power: ["limit"] }[metric] ?? [];
+    const has = { busy: ["line", "solid", "hatch"], useful: ["solid", "tint"], memory: ["limit"], power: ["limit"] }[metric] ?? [];
     for (const [name, item] of Object.entries(legend)) {
+      if (name === "scale") continue;
       const predicted = name === "prediction" && options.prediction && (metric === "busy" || metric === "useful" || (metric === "memory" && options.prediction === "all_crash"));
       show(item, state !== "still" && (has.includes(name) || Boolean(predicted)));
     }

@@ -138,11 +138,10 @@ export class Panel {
 
   setSource(source) {
     setText(this.badge, badge(source));
-    show(this.badge, Boolean(source));
   }
 }
 
-const FILLS = [["line", "busy"], ["solid", "useful work"], ["hatch", "busy, but waiting"], ["prediction", "your prediction"], ["limit", "the card's limit"]];
+const FILLS = [["line", "busy"], ["solid", "useful work"], ["tint", "busy"], ["hatch", "busy, but waiting"], ["prediction", "your prediction"], ["limit", "the card's limit"]];
 
 function buildLegend(parent, id) {
   const items = {};
@@ -157,6 +156,7 @@ function buildLegend(parent, id) {
     html("span", "", item, label);
     items[name] = item;
   }
+  items.scale = html("span", "", parent);
   return items;
 }
 

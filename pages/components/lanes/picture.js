@@ -47,7 +47,7 @@ export class Picture {
     this.shape = shape;
     for (const lane of this.lanes) lane.group.remove();
     const { rows, height } = laneRows(gpus, odd, compact);
-    this.left = compact ? 22 : 52;
+    this.left = compact ? 22 : 56;
     this.right = compact ? 52 : 74;
     this.width = Math.max(60, width - this.left - this.right);
     this.height = height;
@@ -62,7 +62,7 @@ export class Picture {
   makeLane(row) {
     const role = row.odd ? "odd" : "rest";
     const group = svg("g", { class: `sl-lane sl-is-${role}`, transform: `translate(${this.left} ${row.y.toFixed(2)})` }, this.node);
-    const depth = row.height - (this.compact ? 2 : 3);
+    const depth = row.height - (this.compact ? 2.5 : 4);
     const text = (className, x, content) => svg("text", { class: className, x, y: depth / 2, dy: "0.36em" }, group).appendChild(document.createTextNode(content)).parentNode;
     const path = (className, attributes) => svg("path", { class: className, ...attributes }, group);
     const lane = { ...row, group, depth };
@@ -110,8 +110,10 @@ export class Picture {
     if (peak != null && points.length) points.push([points[points.length - 1][1], Math.max(model.endMs, points[points.length - 1][1] + period), peak]);
     const drawn = (name, value) => setAttribute(lane[name], "d", value);
     drawn("line", outline(points, x, y, slope));
-    drawn("tint", metric === "useful" ? "" : area(points, x, y, lane.depth, slope));
     const layered = metric === "busy" || metric === "useful";
+    // Behind the useful work its upper bound, so that little work on a busy GPU looks like what it is.
+    const behind = metric === "useful" ? ticks.map((tick, i) => [points[i][0], tick.t_ms, tick.util?.[lane.rank] ?? null]) : points;
+    drawn("tint", area(behind, x, y, lane.depth, slope));
     const useful = layered ? ticks.map((tick, i) => [points[i][0], tick.t_ms, tick.useful?.[lane.rank] ?? null]) : [];
     drawn("solid", area(useful, x, y, lane.depth));
     const spinning = metric === "busy" ? ticks.map((tick, i) => [points[i][0], tick.t_ms, tick.useful?.[lane.rank] ?? 0, tick.spin?.[lane.rank] ?? null]) : [];
@@ -153,11 +155,12 @@ export class Picture {
     this.caption = svg("text", { x: this.width + this.right - 2, y: this.height + (this.compact ? 10 : 13), class: "sl-caption" }, this.axis);
   }
 
-  // What the figures at the right are, and where a scale that fits itself ends.
+  // Says what the figures at the right are; returns where a scale that fits itself ends.
   captions(view, top) {
     const still = view.options.still && !view.options.run_id;
     const { mean, unit } = METRICS[view.metric];
-    setText(this.caption, still || !view.count ? "" : !unit ? `scale 0–${plain(top)}` : view.ended && mean ? "mean" : "now");
+    setText(this.caption, still || !view.count ? "" : view.ended && mean ? "mean" : "now");
+    return unit || still || !view.count ? "" : `every lane: 0 to ${plain(top)}`;
   }
 }
 
@@ -235,8 +238,8 @@ function drawStill(lane, silhouette, width, y) {
   const points = [];
   for (let i = 0; i < steps; i++) {
     const wobble = ((i * 7919 + lane.rank * 104729) % 97) / 97;
-    const pulse = level < 20 ? ((i + lane.rank) % 4 === 0 ? level * 2.6 : level * 0.45) : level - 5;
-    points.push([i, i + 1, Math.min(100, pulse + wobble * (level < 20 ? 3 : 8))]);
+    const pulse = level < 20 ? ((i + lane.rank) % 4 === 0 ? level * 2.6 : level * 0.35) : level - 5;
+    points.push([i, i + 1, level > 95 ? (wobble < 0.06 ? 97 : 100) : Math.min(100, pulse + wobble * (level < 20 ? 3 : 8))]);
   }
   const x = (i) => (i / steps) * width;
   setAttribute(lane.line, "d", outline(points, x, y));

@@ -10,6 +10,8 @@ export const KINDS = {
 const GROUPS = { forward: "compute", backward: "compute", optimizer: "compute", scatter: "copy" };
 const LAYERS = ["wait", "load", "spin", "copy", "decode", "compute", "all_reduce"];
 const SLOW = 10;
+const ROWS_PX = 74;
+const WORDS_PX = 15;
 const SWEEPS_AFTER_END = 2;
 
 export class Strip {
@@ -35,28 +37,25 @@ export class Strip {
     const shape = [width, compact, gpus, odd].join();
     if (shape === this.shape) return;
     this.shape = shape;
-    this.left = compact ? 22 : 52;
+    this.left = compact ? 22 : 56;
     this.width = Math.max(60, width - this.left - 4);
-    this.row = 8;
-    this.wordsHeight = 15;
     this.gpus = gpus;
     this.odd = odd;
+    this.rows = stripRows(gpus, odd);
+    const height = ROWS_PX + 2 * WORDS_PX;
     this.node.setAttribute("width", width);
-    this.node.setAttribute("height", this.row * 8 + 2 * this.wordsHeight);
-    setAttribute(this.clip, "height", this.row * 8 + 2 * this.wordsHeight);
+    this.node.setAttribute("height", height);
+    setAttribute(this.clip, "height", height);
     this.beds.replaceChildren();
-    for (let rank = 0; rank < gpus; rank++) {
-      svg("line", { x1: this.left, x2: this.left + this.width, y1: this.top(rank) + 6.5, y2: this.top(rank) + 6.5 }, this.beds);
+    for (const { y, height: tall } of this.rows) {
+      svg("rect", { x: this.left, y, width: this.width, height: tall }, this.beds);
     }
-    for (const [rank, text] of [[0, "0"], [gpus - 1, String(gpus - 1)]]) {
-      const label = svg("text", { x: this.left - 8, y: this.top(rank) + 7.5, class: rank === odd ? "sl-row-name sl-is-odd" : "sl-row-name" }, this.beds);
-      label.textContent = compact ? text : `GPU ${text}`;
+    for (const rank of gpus > 1 ? [0, gpus - 1] : [0]) {
+      const { y, height: tall } = this.rows[rank];
+      const label = svg("text", { x: this.left - 8, y: y + tall / 2, dy: "0.36em", class: rank === odd ? "sl-row-name sl-is-odd" : "sl-row-name" }, this.beds);
+      label.textContent = compact ? rank : `GPU ${rank}`;
     }
     if (this.data) this.build();
-  }
-
-  top(rank) {
-    return this.wordsHeight + rank * this.row;
   }
 
   // A new strip waits until the present one was played to its end.
@@ -86,14 +85,13 @@ export class Strip {
     const x = (us) => this.left + ((us - from) / Math.max(1, to - from)) * this.width;
     const paths = {};
     const rows = Array.from({ length: this.gpus }, () => []);
-    for (const [rank, , kind, start, end] of spans) {
-      if (rank >= this.gpus || end <= from || start >= to) continue;
-      const group = GROUPS[kind] ?? kind;
+    for (const [rank, kind, start, end] of withoutIdleTalk(spans, this.gpus)) {
+      if (end <= from || start >= to) continue;
       const x0 = x(Math.max(from, start));
       const width = Math.max(kind === "all_reduce" ? 1.2 : 0.4, x(Math.min(to, end)) - x0);
-      const key = `${group} ${rank === this.odd ? "odd" : "rest"}`;
-      paths[key] = (paths[key] ?? "") + box(group, x0, this.top(rank), width);
-      rows[rank].push([group, x0, x0 + width]);
+      const key = `${kind} ${rank === this.odd ? "odd" : "rest"}`;
+      paths[key] = (paths[key] ?? "") + box(kind, x0, this.rows[rank], width);
+      rows[rank].push([kind, x0, x0 + width]);
     }
     for (const group of [this.dim, this.bright]) {
       group.replaceChildren();
@@ -107,15 +105,13 @@ export class Strip {
     this.words.replaceChildren();
     const first = this.odd ?? 0;
     const other = first === this.gpus - 1 ? 0 : this.gpus - 1;
-    this.label(rows[first], this.wordsHeight - 5);
-    if (this.gpus > 1) this.label(rows[other], this.top(this.gpus) + 11);
+    this.label(rows[first], WORDS_PX - 5);
+    if (this.gpus > 1) this.label(rows[other], WORDS_PX + ROWS_PX + 11);
   }
 
   // Names the longest stretches of one row, above or below the rows, where there is room.
   label(row, y) {
-    const gpu = stretches(row.filter(([kind]) => kind !== "wait" && kind !== "load"));
-    const host = stretches(row.filter(([kind]) => kind === "load" || kind === "wait"));
-    const wanted = [...gpu, ...host].filter(([kind, a, b]) => b - a > 5.6 * KINDS[kind].length + 8).sort((p, q) => q[2] - q[1] - (p[2] - p[1]));
+    const wanted = stretches(row).filter(([kind, a, b]) => b - a > 5.6 * KINDS[kind].length + 4).sort((p, q) => q[2] - q[1] - (p[2] - p[1]));
     const taken = [];
     for (const [kind, a, b] of wanted) {
       const middle = (a + b) / 2;
@@ -161,8 +157,8 @@ export class Strip {
   past(x) {
     setAttribute(this.clip, "width", x.toFixed(1));
     setAttribute(this.head, "visibility", "visible");
-    setAttribute(this.head, "transform", `translate(${x.toFixed(1)} ${this.wordsHeight - 3})`);
-    setAttribute(this.head, "y2", this.row * this.gpus + 5);
+    setAttribute(this.head, "transform", `translate(${x.toFixed(1)} ${WORDS_PX - 3})`);
+    setAttribute(this.head, "y2", ROWS_PX + 5);
   }
 
   rest() {
@@ -178,11 +174,49 @@ export class Strip {
   }
 }
 
-function box(kind, x, y, width) {
+// Where the rows lie: the odd one taller and set off, the whole of constant height.
+function stripRows(gpus, odd) {
+  const set = odd != null && odd < gpus && gpus > 1;
+  const unit = Math.min(20, (ROWS_PX - (set ? 3 : 0)) / (gpus - 1 + (set ? 1.6 : 1)));
+  let y = WORDS_PX;
+  return Array.from({ length: gpus }, (_, rank) => {
+    const row = { y, height: (set && rank === odd ? unit * 1.6 : unit) - 1.5 };
+    y += row.height + 1.5 + (set && rank === odd ? 3 : 0);
+    return row;
+  });
+}
+
+// The spans as [rank, kind, start, end]. A host that waits for its own GPU is no idle time, so such waits are cut out.
+function withoutIdleTalk(spans, gpus) {
+  const busy = Array.from({ length: gpus }, () => []);
+  const kept = [];
+  const waits = [];
+  for (const [rank, stream, kind, start, end] of spans) {
+    if (rank >= gpus) continue;
+    if (stream !== "host") busy[rank].push([start, end]);
+    if (kind === "wait") waits.push([rank, start, end]);
+    else kept.push([rank, GROUPS[kind] ?? kind, start, end]);
+  }
+  for (const row of busy) row.sort((a, b) => a[0] - b[0]);
+  for (const [rank, start, end] of waits) {
+    let at = start;
+    for (const [from, to] of busy[rank]) {
+      if (from >= end) break;
+      if (from > at) kept.push([rank, "wait", at, from]);
+      at = Math.max(at, to);
+    }
+    if (at < end) kept.push([rank, "wait", at, end]);
+  }
+  return kept;
+}
+
+function box(kind, x, { y, height }, width) {
+  const left = x.toFixed(1);
   const right = width.toFixed(1);
-  if (kind === "wait") return `M${x.toFixed(1)} ${y + 3.5}h${right}`;
-  if (kind === "all_reduce") return `M${x.toFixed(1)} ${y + 3.5}h${right}v3.5h-${right}z`;
-  return `M${x.toFixed(1)} ${y + 0.5}h${right}v6.5h-${right}z`;
+  const half = (height / 2).toFixed(1);
+  if (kind === "wait") return `M${left} ${(y + height / 2).toFixed(1)}h${right}`;
+  if (kind === "all_reduce") return `M${left} ${(y + height / 2).toFixed(1)}h${right}v${half}h-${right}z`;
+  return `M${left} ${y.toFixed(1)}h${right}v${height.toFixed(1)}h-${right}z`;
 }
 
 // Neighbours of one kind count as one stretch for its label.

@@ -2,13 +2,10 @@
 
 import { METRICS } from "./model.js";
 
-export const SILHOUETTES = {
-  only0: "Only GPU 0 high",
-  all_high: "All eight high",
-  all_low: "All eight low",
-  all_crash: "All crash",
-  low0: "GPU 0 low, the rest high",
-};
+// A figure and its unit stay on one line.
+export function unbroken(text) {
+  return text.replace(/(\d) (?=(%|s|GiB|W|GPUs|ranks)\b|%)/g, "$1\u00a0");
+}
 
 export function seconds(ms) {
   return `${(ms / 1000).toFixed(1)} s`;
@@ -70,7 +67,7 @@ export function sentence(state, view) {
     unknown: () => "This run is not on this server any more. A new one takes about ten seconds.",
     stopped: () => model.end?.sentence || `Stopped at ${shown}; shown up to there.`,
     finished: () => model.end?.sentence || "The run has finished.",
-    out_of_memory: () => model.end?.sentence || "",
+    out_of_memory: () => `${expectedCrash(view)}${model.end?.sentence ?? ""}`,
     timeout: () => model.end?.sentence || `The run took longer than its limit and was ended at ${shown}.`,
     interrupted: () => `The server restarted at ${shown}; shown up to there.`,
     failed: () => failed(model.end ?? {}),
@@ -93,7 +90,7 @@ export function statusWords(state, view) {
     replay: [`Recorded here${model.head?.recorded_s ? ` on ${day(model.head.recorded_s)}` : ""}`, at],
     stopped: ["Stopped", `at ${at}`],
     finished: ["Finished", `in ${at}`],
-    out_of_memory: model.end?.expected === false ? ["Out of memory", `at ${at}`] : [expectedCrash(view)],
+    out_of_memory: model.end?.expected === false ? ["Out of memory", `at ${at}`] : ["As expected", `out of memory at ${at}`],
     timeout: ["Time limit", `at ${at}`],
     interrupted: ["Interrupted", `at ${at}`],
     failed: [model.end?.rank == null ? "Failed" : `Rank ${model.end.rank} failed`, `at ${at}`],
@@ -107,7 +104,8 @@ export function statusWords(state, view) {
 }
 
 function expectedCrash({ model }) {
-  return `As expected: all ${model.gpus} ranks ran out of memory at ${seconds(model.endMs)}`;
+  const begin = model.end?.expected === false ? "All" : "As expected: all";
+  return `${begin} ${model.gpus} ranks ran out of memory at ${seconds(model.endMs)}. `;
 }
 
 function ahead({ model, t, replaying }) {
@@ -156,12 +154,12 @@ function capital(text) {
 // Four tiles as [figure, label]; a figure that is not known yet is an en dash in its place.
 export function tiles(view) {
   const { model, ended } = view;
-  const gpus = `${model.gpus} GPUs against one`;
-  if (!ended) return [["–", `useful speed, ${gpus}`], epochSoFar(view), ["–", "each sample trained"], ["–", "samples a second"]];
+  const gpus = "the useful speed of one GPU";
+  if (!ended) return [["–", gpus], epochSoFar(view), ["–", "each sample trained"], ["–", "samples a second"]];
   const summary = model.end?.summary;
-  if (!summary) return [["n/a", `useful speed, ${gpus}`], ["n/a", "an epoch"], ["n/a", "each sample trained"], ["n/a", "samples a second"]];
+  if (!summary) return [["n/a", gpus], ["n/a", "an epoch"], ["n/a", "each sample trained"], ["n/a", "samples a second"]];
   const speed = summary.speedup_vs_one_gpu;
-  const first = [speed == null ? "n/a" : `${speed.toFixed(1)}×`, `useful speed, ${gpus}`];
+  const first = [speed == null ? "n/a" : `${speed.toFixed(1)}×`, gpus];
   if (model.end.outcome === "out_of_memory") {
     const peak = summary.peak_memory_gib;
     const limit = summary.memory_limit_gib;
