@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from scenarios.config import RunConfig
 from scenarios.run_folder import Entry, Pace
@@ -93,3 +93,21 @@ class ActiveRun:
 def expected_s(measured_s: float | None, limit_s: float) -> float:
     """Expected seconds of computing: as measured before, else a guess."""
     return min(COMPUTE_S if measured_s is None else measured_s, limit_s)
+
+
+def live_run(active: ActiveRun, run_dir: Path, *, place: int | None, wait_s: float | None, recording: Entry | None) -> Run:
+    """The view of a run in flight."""
+    entry = active.entry
+    return Run(
+        run_id=entry.run_id, config=entry.config, key=entry.config.key, state=active.state, created_s=entry.created_s, run_dir=run_dir,
+        pace=entry.pace, place=place, wait_s=wait_s, recording=recording.run_id if recording else None,
+        recorded_s=recording.created_s if recording else None, viewers=len(active.viewers),
+    )
+
+
+def past_run(entry: Entry, run_dir: Path, unwritten_end: dict[str, Any] | None) -> Run:
+    """The view of a run that is over, or that another process carries out."""
+    return Run(
+        run_id=entry.run_id, config=entry.config, key=entry.config.key, state=cast(State, entry.outcome or "running"),
+        created_s=entry.created_s, run_dir=run_dir, pace=entry.pace, unwritten_end=unwritten_end,
+    )

@@ -1,4 +1,4 @@
-"""The command line of the experiments: `python -m scenarios list|run`, each with --json.
+"""The command line of the experiments: `python -m scenarios list|run|predict|validate`, each with --json.
 
 Owns arguments, exit codes and what is printed where. Exit codes: 0 done (an expected out-of-memory included), 1 the run failed, timed out
 or was stopped, 2 unusable arguments, with one line on standard error that names the field, the value and what is allowed.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from scenarios.catalog import SCENARIOS
+from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
 from scenarios.cli_run import run_command
 from scenarios.config import RunConfig
 from scenarios.settings import load_settings
@@ -79,6 +80,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace, for Perfetto")
     run.add_argument("--json", action="store_true", help="run as fast as it computes and print one JSON object")
     run.set_defaults(command=_run, parser=run)
+    prediction = commands.add_parser("predict", help="throughput, scaling and memory of a set-up", allow_abbrev=False)
+    for name, text in PREDICT_OPTIONS.items():
+        prediction.add_argument(f"--{name.replace('_', '-')}", dest=name, help=text)
+    prediction.add_argument("--json", action="store_true", help="print one JSON object")
+    prediction.set_defaults(command=predict_command, parser=prediction)
+    validation = commands.add_parser("validate", help="the cost model against published figures", allow_abbrev=False)
+    validation.add_argument("--json", action="store_true", help="print one JSON object")
+    validation.set_defaults(command=validate_command, parser=validation)
     return parser
 
 

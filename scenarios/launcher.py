@@ -29,6 +29,8 @@ from typing import Any
 
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
+from scenarios.costs.models import MODELS
+from scenarios.costs.pricing import step_costs
 from scenarios.processes import die_with_parent
 from scenarios.run_ends import DISK_FULL_STATUS, is_disk_full
 from scenarios.settings import Settings, load_settings
@@ -37,8 +39,6 @@ Supervise = Callable[..., int]
 """`supervise(config, run_dir, *, pace, settings) -> exit status` of scenarios/supervisor.py."""
 
 SUPERVISOR_LOG = "supervisor.log"
-NICE = 5
-"""Runs come after the web server: virtual time does not mind, viewers would."""
 PRELOADED = ("torch", "torch.distributed", "torch.nn.parallel", "torch._dynamo", "torch.optim", "torch.utils.data", "scenarios.worker")
 
 
@@ -53,8 +53,22 @@ def preload() -> Supervise:
         importlib.import_module(name)
     for scenario in SCENARIOS:
         importlib.import_module(f"scenarios.catalog.{scenario}")
+    _fill_caches()
     supervise: Supervise = importlib.import_module("scenarios.supervisor").supervise
     return supervise
+
+
+def _fill_caches() -> None:
+    """What every rank of a default run would work out for itself: its costs, its data, and the source lines torch looks up when seeding."""
+    import torch
+
+    from scenarios.worker.data import numbered_rows
+
+    for scenario in SCENARIOS:
+        config = RunConfig.parse({"scenario": scenario})
+        step_costs(model=config.model, gpu=config.gpu, precision=config.precision, batch=config.batch, world=config.gpus)
+        numbered_rows(MODELS[config.model].epoch_samples)
+    torch.manual_seed(0)
 
 
 def threads() -> int:
@@ -149,7 +163,6 @@ class Launcher:
             if os.getppid() != self._pid:
                 os._exit(1)
             os.setsid()
-            os.nice(NICE)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             for fd in (self._input_fd, self._output_fd, self._wake_read, self._wake_write):

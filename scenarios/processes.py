@@ -19,6 +19,14 @@ def die_with_parent() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def step_back(group: int, nice: int) -> None:
+    """Lower the priority of a process group, if it still exists."""
+    try:
+        os.setpriority(os.PRIO_PGRP, group, nice)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
 def exit_text(rank: int, status: int) -> str:
     """A wait status in words."""
     if os.WIFSIGNALED(status):

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from scenarios import launcher_client
-from scenarios.active_run import ActiveRun, Run, State, expected_s
+from scenarios.active_run import ActiveRun, Run, expected_s, live_run, past_run
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
 from scenarios.launcher_keeper import TRIES, LauncherKeeper
+from scenarios.processes import step_back
 from scenarios.record import COMPUTED
 from scenarios.run_ends import crash_sentence, disk_sentence, wait_gone
 from scenarios.run_folder import RUN_ID, Entry, Pace, RunFolder, has_begun, last_end
@@ -37,6 +38,7 @@ KILL_GRACE_S = 3.0
 """How long the launcher may take to report a killed run; then it hangs, and is killed too."""
 SHOWN_PER_PLACE = 8
 """Computed runs still being shown at 1x, for each place for computing."""
+RUNNING_NICE = 5
 START_LIMIT_S = 120.0
 """How long a run may wait for a launcher that is still importing."""
 
@@ -317,6 +319,7 @@ class Runs:
             with self._lock:
                 live = [active for active in self._active.values() if active.live]
                 for active in live:
+                    self._note_start(active)
                     if active.computed_s is None and (self._folder.path(active.entry.run_id) / COMPUTED).exists():
                         active.computed_s = time.monotonic()
                 if any(self._check(active, time.monotonic()) for active in live):
@@ -324,6 +327,12 @@ class Runs:
                 self._dispatch()
                 if turns % 40 == 0:
                     self._index.retry_unwritten()
+
+    def _note_start(self, active: ActiveRun) -> None:
+        """Once it trains, it comes after the web server: virtual time does not mind waiting, viewers would."""
+        if active.state == "starting" and active.pid is not None and has_begun(self._folder.path(active.entry.run_id)):
+            active.state = "running"
+            step_back(active.pid, RUNNING_NICE)
 
     def _check(self, active: ActiveRun, now_s: float) -> bool:
         """Enforce the limits of one live run; True when the launcher does not do as it is told."""
@@ -341,24 +350,16 @@ class Runs:
     # Views; the lock is held
 
     def _view(self, active: ActiveRun) -> Run:
+        self._note_start(active)
         entry = active.entry
-        run_dir = self._folder.path(entry.run_id)
-        if active.state == "starting" and has_begun(run_dir):
-            active.state = "running"
-        best = self._index.best(entry.config.key)
         place = self._queue.place(entry.run_id)
-        return Run(
-            run_id=entry.run_id, config=entry.config, key=entry.config.key, state=active.state, created_s=entry.created_s,
-            run_dir=run_dir, pace=entry.pace, place=place, wait_s=None if place is None else self._wait_s(place),
-            recording=best.run_id if best else None, recorded_s=best.created_s if best else None, viewers=len(active.viewers),
+        return live_run(
+            active, self._folder.path(entry.run_id), place=place, wait_s=None if place is None else self._wait_s(place),
+            recording=self._index.best(entry.config.key),
         )
 
     def _past_view(self, entry: Entry) -> Run:
-        return Run(
-            run_id=entry.run_id, config=entry.config, key=entry.config.key, state=cast(State, entry.outcome or "running"),
-            created_s=entry.created_s, run_dir=self._folder.path(entry.run_id), pace=entry.pace,
-            unwritten_end=self._index.unwritten_end(entry.run_id),
-        )
+        return past_run(entry, self._folder.path(entry.run_id), self._index.unwritten_end(entry.run_id))
 
     def _wait_s(self, place: int) -> float:
         waiting = [self._active[run_id] for run_id in self._queue]

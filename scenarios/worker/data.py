@@ -6,6 +6,7 @@ Owns the proxy data set and proxy network. Costs are charged elsewhere, for the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -22,11 +23,7 @@ class NumberedSamples(Dataset[tuple[Tensor, Tensor]]):
     """
 
     def __init__(self, size: int, on_fetch: Callable[[int], None]) -> None:
-        generator = torch.Generator().manual_seed(20_26)
-        features = torch.randn(size, FEATURES, generator=generator)
-        directions = torch.randn(FEATURES, CLASSES, generator=generator)
-        self.labels = (features @ directions).argmax(dim=1)
-        self.samples = torch.cat([torch.arange(size, dtype=torch.float32)[:, None], features], dim=1)
+        self.samples, self.labels = numbered_rows(size)
         self._on_fetch = on_fetch
 
     def __len__(self) -> int:
@@ -40,6 +37,16 @@ class NumberedSamples(Dataset[tuple[Tensor, Tensor]]):
         self._on_fetch(len(indices))
         rows = torch.as_tensor(indices)
         return list(zip(self.samples[rows].unbind(0), self.labels[rows].unbind(0), strict=True))
+
+
+@lru_cache(maxsize=8)
+def numbered_rows(size: int) -> tuple[Tensor, Tensor]:
+    """(samples, labels) of the data set with `size` samples; cached, so that forked ranks share what the launcher made."""
+    generator = torch.Generator().manual_seed(20_26)
+    features = torch.randn(size, FEATURES, generator=generator)
+    directions = torch.randn(FEATURES, CLASSES, generator=generator)
+    labels = (features @ directions).argmax(dim=1)
+    return torch.cat([torch.arange(size, dtype=torch.float32)[:, None], features], dim=1), labels
 
 
 class ProxyNetwork(nn.Module):

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from scenarios import cli_costs
 from scenarios.catalog import SCENARIOS
 from scenarios.cli import main
 from tests.scenarios.lifecycle.conftest import alive, wait_until
@@ -58,6 +59,12 @@ def test_list_names_every_experiment(capsys: pytest.CaptureFixture[str]) -> None
         ("run sharded --trace /nowhere/at/all.json", "trace", "/nowhere/at/all.json", "folder that exists"),
         ("run sharded --frobnicate 3", "arguments", "--frobnicate", "--hand-off"),
         ("run sharded --gpu", "--gpu", "", "one argument"),
+        ("predict --gpu a100-80gb --batch 8", "model", "None", "--model"),
+        ("predict --model resnet50 --gpu tpu --batch 8", "gpu", "tpu", "a100-80gb"),
+        ("predict --model resnet50 --gpu a100-80gb --batch 0", "batch", "0", "1"),
+        ("predict --model resnet50 --gpu a100-80gb --batch 8 --seq-len 128", "seq_len", "128", "leave it out"),
+        ("predict --model bert_large --gpu a100-80gb --batch 8 --path jax", "path", "jax", "tensorflow"),
+        ("validate --loud", "arguments", "--loud", "--json"),
         ("explode", "COMMAND", "explode", "run"),
         ("", "COMMAND", "", "required"),
     ],
@@ -77,6 +84,28 @@ def test_unusable_settings_cost_one_line(capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr().err.startswith("SHARDLAB_RUN_LIMIT_S='soon': ")
 
 
+def test_predict_says_what_it_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["predict", "--model", "bert_large", "--gpu", "a100-80gb", "--batch", "32", "--gpus", "2", "--seq-len", "384"]
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found.keys() == {"samples_per_second", "one_gpu_samples_per_second", "scaling", "memory_gib", "fits"}
+    assert found["samples_per_second"] == pytest.approx(2 * found["scaling"] * found["one_gpu_samples_per_second"])
+    assert main(asked) == 0
+    assert "sequences/s on 2 GPUs" in capsys.readouterr().out
+
+
+def test_validate_prints_every_row(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = cli_costs.validate()
+    monkeypatch.setattr(cli_costs, "validate", lambda: found)
+    assert main(["validate", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["validate"]) == 0
+    out = capsys.readouterr().out
+    assert all(row["model"] in out for row in found["throughput"] + found["memory"])
+    assert f"{found['fitted_constants']} constants fitted" in out
+
+
 @pytest.mark.slow
 def test_json_is_one_object_of_a_fresh_run_and_the_trace_is_written(tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
@@ -94,16 +123,28 @@ def test_json_is_one_object_of_a_fresh_run_and_the_trace_is_written(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_live_table_and_an_expected_out_of_memory(tmp_path: Path) -> None:
+def test_the_live_table_stands_over_its_sentence(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     done = subprocess.run(
-        command("run", "large_batch", "--gpus", "2", "--batch", "2048"),
+        command("run", "sharded", "--gpus", "2", "--steps", "8"),
         env={**environ(tmp_path), "SHARDLAB_DATA_DIR": str(data_dir), "COLUMNS": "120"}, capture_output=True, text=True, timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "GPU busy (nvidia-smi)" in done.stdout
     assert "simulated timing, real DDP" in done.stdout
+    assert done.stdout.strip().splitlines()[-1].endswith("x the useful speed of one GPU.")
     assert len(list((data_dir / "runs").iterdir())) == 1, "the record stays in the folder that was named"
+
+
+@pytest.mark.slow
+def test_an_expected_out_of_memory_is_0_and_an_unexpected_one_is_1(tmp_path: Path) -> None:
+    for scenario, code in (("large_batch", 0), ("sharded", 1)):
+        done = subprocess.run(
+            command("run", scenario, "--gpus", "2", "--batch", "8192", "--json"), env=environ(tmp_path),
+            capture_output=True, text=True, timeout=60,
+        )
+        assert (done.returncode, len(done.stderr.splitlines())) == (code, code)
+        assert json.loads(done.stdout)["outcome"] == "out_of_memory"
 
 
 @pytest.mark.slow
