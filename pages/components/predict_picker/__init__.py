@@ -18,12 +18,21 @@ FOLDER = Path(__file__).resolve().parent
 
 def picker_html() -> str:
     """The five choices; the script makes them a radio group."""
-    choices = "".join(
+    choices = "".join(_choice(name, words) for name, words in SILHOUETTES.items())
+    return f'<div class="sl-picks-box"><div class="sl-picks" role="radiogroup">{choices}</div></div>'
+
+
+def _unbroken(words: str) -> str:
+    """The label, with the GPU's number on the line of its name."""
+    return escape(capital(words)).replace("GPU 0", "GPU&nbsp;0")
+
+
+def _choice(name: Silhouette, words: str) -> str:
+    words = escape(capital(words)).replace("GPU 0", "GPU&nbsp;0")
+    return (
         f'<button type="button" role="radio" aria-checked="false" class="sl-pick" data-id="{name}">'
-        f'{silhouette_svg(name, decorative=True)}<span class="sl-pick-name"><i></i>{escape(capital(words))}</span></button>'
-        for name, words in SILHOUETTES.items()
+        f'{silhouette_svg(name, decorative=True)}<span class="sl-pick-name"><i></i>{words}</span></button>'
     )
-    return f'<div class="sl-picks" role="radiogroup">{choices}</div>'
 
 
 _component = st.components.v2.component(
