@@ -84,15 +84,18 @@ class Recorder:
         self._strip_spans.extend(spans)
         return self._closed_periods()
 
-    def finish(self) -> list[Outgoing]:
-        """No rank will report again: close what is left, with a last shorter period."""
+    def finish(self, *, broke_off: bool) -> list[Outgoing]:
+        """No rank will report again: close what is left.
+
+        Of a run that broke off, a last and shorter period is shown too, since it holds what ended it.
+        """
         outgoing = self._closed_periods()
         last_ns = max((stream.watermark_ns for stream in self._ranks), default=0)
         for stream in self._ranks:
             stream.ended = True
         outgoing += self._closed_periods()
         start_ns = self._period_end_ns - SAMPLE_PERIOD_NS
-        if last_ns - start_ns >= SHORTEST_PART_NS:
+        if broke_off and last_ns - start_ns >= SHORTEST_PART_NS:
             outgoing.append(self._tick(start_ns, last_ns))
         return outgoing
 

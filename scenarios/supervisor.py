@@ -239,7 +239,7 @@ class _Supervision:
     def _release_rest(self, outcome: str) -> None:
         """Play what has been computed to its end; a stop or a timeout cuts it off."""
         if outcome in ("finished", "out_of_memory", "failed"):
-            self._waiting += self._recorder.finish()
+            self._waiting += self._recorder.finish(broke_off=outcome != "finished")
         else:
             self._waiting.clear()
         while self._waiting and not self._state.stopped and time.monotonic() < self._deadline_s:

@@ -63,7 +63,7 @@ def test_a_rank_that_ended_is_a_gap_and_not_zero() -> None:
     recorder = two_ranks()
     recorder.step(0, state(150, 1), [span(0, "compute", "forward", 0, 150)])
     recorder.step(1, state(450, 1), [span(1, "compute", "forward", 0, 450)])
-    last = ticks(recorder.finish())[-1]
+    last = ticks(recorder.finish(broke_off=True))[-1]
     assert last["t_ms"] == 450
     assert last["util"] == [None, 100.0]
     assert last["mem"][0] is None
@@ -82,7 +82,7 @@ def test_the_stream_does_not_depend_on_the_order_in_which_ranks_report() -> None
         while any(queues.values()):
             rank = rng.choice([rank for rank in queues if queues[rank]])
             out += recorder.step(*queues[rank].pop(0))
-        out += recorder.finish()
+        out += recorder.finish(broke_off=False)
         return json.dumps([event.data for event in out if event.event == "tick"]), recorder.digest
 
     assert len({play(seed) for seed in range(20)}) == 1
