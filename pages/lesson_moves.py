@@ -14,6 +14,7 @@ from lessons.attempts import Attempt, Certainty
 from lessons.deep_links import CAUSE, RUN
 from pages.lesson_state import current, move, say, store, view_of
 from scenarios.config import RunConfig
+from scenarios.record import end_of
 from scenarios.runs import QueueFull, Run, get_runs
 
 FIX = "fix"
@@ -67,11 +68,23 @@ def ended(lesson: Lesson, run_id: str | None) -> None:
     """
     attempt = current(lesson)
     run = get_runs().get(run_id) if run_id else None
-    if attempt is None or attempt.stage != "run" or run is None or run.state not in ("finished", "out_of_memory"):
+    if attempt is None or attempt.stage != "run" or run is None:
+        return
+    # The record is over before the processes are gone, and the picture tells of the end as soon as it sees it.
+    end = end_of(run.run_dir) or run.unwritten_end
+    if end is None or end["outcome"] not in ("finished", "out_of_memory"):
         return
     attempt = move(lesson, store().see_verdict)
     if attempt is not None and not view_of(lesson, attempt).may_try_again:
         move(lesson, lambda attempt: store().explain(attempt, lesson))
+
+
+def outcome(run: Run) -> str | None:
+    """How the run ended; None while it goes on. The record says so a moment before the processes are gone."""
+    if run.over:
+        return run.state
+    end = end_of(run.run_dir)
+    return str(end["outcome"]) if end else None
 
 
 def try_again(lesson: Lesson) -> None:
