@@ -5,13 +5,15 @@ Owns what is shown at which stage. What may be shown at all is decided by `lesso
 
 from __future__ import annotations
 
+from html import escape
+
 import streamlit as st
 
 from pages.components.focus import focus
 from pages.lesson_ask import answered_lines, question, question_form
 from pages.lesson_below import below
 from pages.lesson_stage import stage
-from pages.lesson_state import chosen_lesson, current, view_of
+from pages.lesson_state import chosen_lesson, current, link, view_of
 from pages.lesson_tell import tell
 
 lesson = chosen_lesson()
@@ -19,6 +21,10 @@ attempt = current(lesson)
 view = view_of(lesson, attempt)
 asking = view.stage in ("question", "second_try")
 
+faults = link().faults
+if faults:
+    text = "; ".join(escape(str(fault)) for fault in faults[:3])
+    st.html(f'<p class="pg-link-fault" role="status">A part of this link was left out: {text}</p>')
 with st.container(key="lesson"):
     st.html(f'<span class="pg-at" data-stage="{view.stage}"></span>')
     with st.container(key="ask"):

@@ -44,8 +44,8 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
     """Options and certainty; nothing is sent before the button is pressed."""
     tried = {judged.option_id: judged.text for judged in view.judged}
     if tried:
-        texts = " ".join(f"“{text}”" for text in tried.values())
-        st.html(f'<p class="pg-note" id="at-second_try"><b>Second try, for half the points.</b> Ruled out by its own run: {escape(texts)}</p>')
+        texts = escape(" ".join(f"“{text}”" for text in tried.values()))
+        st.html(f'<p class="pg-note" id="at-second_try"><b>Second try, for half the points.</b> Ruled out by its own run: {texts}</p>')
     texts_by_id = {option.id: option.text for option in view.options if option.id not in tried}
     with st.form(f"form-{view.try_no}", border=False, enter_to_submit=False):
         st.radio(view.question, list(texts_by_id), index=None, key=f"option-{view.try_no}", format_func=texts_by_id.__getitem__)
@@ -55,8 +55,8 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
             sentence = said()
             if sentence:
                 st.html(f'<p class="pg-said" role="alert">{escape(sentence)}</p>', width="content")
-    with st.container(key="after-form", horizontal=True, vertical_alignment="center"):
-        glossary(view)
+    glossary(view)
+    with st.container(key="after-form"):
         st.button("Show the answer now", type="tertiary", key="escape", on_click=show_answer, args=(lesson,))
 
 

@@ -13,6 +13,7 @@ from lessons.public_view import PublicView
 from pages.lesson_controls import run_shown
 from pages.lesson_evidence import evidence
 from pages.lesson_race import figure_dialog, race
+from pages.lesson_tell import fix_dialog, ill_scenario
 
 
 def below(lesson: Lesson, view: PublicView, attempt: Attempt) -> None:
@@ -24,5 +25,7 @@ def below(lesson: Lesson, view: PublicView, attempt: Attempt) -> None:
     if st.session_state.get("race"):
         race(lesson, attempt)
     evidence(lesson, attempt)
-    if asked == "figure" and run is not None:
+    if asked == "fix":
+        fix_dialog(lesson, ill_scenario(lesson, view))
+    elif asked == "figure" and run is not None:
         figure_dialog(run)

@@ -13,7 +13,7 @@ from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.public_view import PublicView
 from pages.lesson_knobs import knobs, knobs_popover
-from pages.lesson_moves import FIX, choose_cause, ended, start_run, stop, watch_recording
+from pages.lesson_moves import FIX, choose_cause, ended, outcome, start_run, stop, watch_recording
 from pages.lesson_state import current, link, view_of
 from scenarios.catalog import SCENARIOS, Scenario
 from scenarios.record import summary_of
@@ -79,7 +79,7 @@ def controls(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     """Cause selector, run again, knobs: one row above the lanes. Stop and Pause are the picture's own."""
     titles = {cause.id: cause.title for cause in view.causes} | {FIX: f"The healthy script: {SCENARIOS[lesson.fix].title}"}
     shown = cause_id_shown(lesson, view)
-    going = run is not None and not run.over
+    going = run is not None and outcome(run) is None
     with st.container(key="controls", horizontal=True, vertical_alignment="center", gap="small"):
         st.selectbox(
             "Cause", list(titles), index=list(titles).index(shown), format_func=titles.__getitem__, key=f"cause-{shown}",
@@ -92,9 +92,18 @@ def controls(lesson: Lesson, view: PublicView, run: Run | None) -> None:
         knobs_popover(lesson, shown)
 
 
+def downloads(run: Run) -> None:
+    """The run as data."""
+    base = f"/{str(st.get_option('server.baseUrlPath') or '').strip('/')}".rstrip("/") + f"/runs/{run.run_id}"
+    st.html(
+        f'<p class="pg-note">This run as data: <a href="{base}/samples.csv" download>samples (CSV)</a>, '
+        f'<a href="{base}/trace.json" download>trace (Perfetto)</a></p>', width="content",
+    )
+
+
 def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     """Under the lanes: the rest of an epoch that was too long to watch, and the other half of the answer."""
-    summary = (summary_of(run.run_dir) if run is not None and run.state == "finished" else None) or {}
+    summary = (summary_of(run.run_dir) if run is not None and outcome(run) == "finished" else None) or {}
     with st.container(key="outlook", horizontal=True, vertical_alignment="center", gap="small"):
         if run is not None and summary.get("epoch_seconds") and not summary.get("epoch_measured"):
             seen, epoch_s = 100 * summary["epochs_seen"], summary["epoch_seconds"]
@@ -103,6 +112,8 @@ def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
                 "Fast-forward", key="fast-forward", icon=":material/fast_forward:", on_click=start_run,
                 args=(lesson, cause_id_shown(lesson, view), {**knobs(), "epochs": 1}, "fast"),
             )
+        if run is not None and outcome(run) is not None:
+            downloads(run)
         option = lesson.option(view.answer.id) if view.answer else lesson.key
         for cause_id in option.causes if option else ():
             cause = lesson.cause(cause_id)

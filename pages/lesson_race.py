@@ -10,6 +10,7 @@ import streamlit as st
 from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.race import race as race_progress
+from pages.lesson_controls import downloads
 from pages.lesson_runs import measure
 from scenarios.catalog import SCENARIOS, Metric
 from scenarios.config import RunConfig
@@ -71,10 +72,3 @@ def figure_dialog(run: Run) -> None:
     )
     downloads(run)
 
-
-def downloads(run: Run) -> None:
-    """The run as data."""
-    base = "/" + str(st.get_option("server.baseUrlPath") or "").strip("/")
-    with st.container(horizontal=True, gap="small"):
-        st.link_button("Samples (CSV)", f"{base.rstrip('/')}/runs/{run.run_id}/samples.csv", type="tertiary")
-        st.link_button("Trace (Perfetto)", f"{base.rstrip('/')}/runs/{run.run_id}/trace.json", type="tertiary")

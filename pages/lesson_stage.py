@@ -14,14 +14,9 @@ from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.public_view import PublicView
 from pages.components.lanes import lanes
-
-try:
-    from pages.components.lanes import predict_picker
-except ImportError:
-    def predict_picker(*, key, selected=None, disabled=False):
-        return st.radio("p", ["only0", "all_high"], index=None, key=key, disabled=disabled)
+from pages.components.predict_picker import predict_picker
 from pages.lesson_controls import NEXT_STEPS, act, controls, outlook, run_shown, scenario_shown
-from pages.lesson_moves import run_own_cause
+from pages.lesson_moves import outcome, run_own_cause
 from scenarios.runs import Run
 
 ASKING = ("question", "predict", "second_try")
@@ -61,13 +56,13 @@ def _replayed(view: PublicView, run: Run | None) -> bool:
     if run is None:
         return False
     asked_for = st.session_state.get("recording") == run.run_id
-    return bool(st.session_state.setdefault(f"replay-{run.run_id}", run.over and (asked_for or view.stage == "run")))
+    return bool(st.session_state.setdefault(f"replay-{run.run_id}", outcome(run) is not None and (asked_for or view.stage == "run")))
 
 
 def _prediction(lesson: Lesson, view: PublicView) -> None:
     """Five silhouettes; they wake up once the answer is locked in."""
     waiting = view.stage != "predict"
-    with st.container(key="predict-waiting" if waiting else "predict"):
+    with st.container(key="predict"):
         st.html('<h2 class="pg-h" id="at-predict">If your cause is right, what will its run draw?</h2>')
         choice = predict_picker(key=f"prediction-{view.try_no}", selected=None, disabled=waiting)
         if not waiting:

@@ -16,7 +16,7 @@ from pages.components.code import diff_html
 from pages.lesson_controls import scenario_shown
 from pages.lesson_knobs import knobs
 from pages.lesson_moves import FIX, show_answer, start_run, try_again
-from scenarios.catalog import SCENARIOS
+from scenarios.catalog import SCENARIOS, Scenario
 
 LEGEND = (
     ("outline", "outline", "busy, as nvidia-smi counts it"),
@@ -65,8 +65,8 @@ def explanation(lesson: Lesson, view: PublicView) -> None:
     with why:
         prose(lesson.why)
         st.html(f'<div class="pg-infographic">{lesson.infographic}</div>')
-        st.html(f'<section class="pg-box"><h3>In the exam</h3><div class="pg-prose">{lesson.exam_box.html}</div></section>')
-        st.html(f'<section class="pg-box"><h3>On call: check these first</h3><div class="pg-prose">{lesson.on_call_box.html}</div></section>')
+        for title, text in (("In the exam", lesson.exam_box), ("On call: check these first", lesson.on_call_box)):
+            st.html(f'<section class="pg-box"><h3>{title}</h3><div class="pg-prose">{text.html}</div></section>')
     with story:
         prose(lesson.full_story)
         items = "".join(f'<li><a href="{escape(s.url)}">{escape(s.title)}</a>: {escape(s.says)}</li>' for s in lesson.sources)
@@ -85,15 +85,31 @@ def explanation(lesson: Lesson, view: PublicView) -> None:
 
 def code_tab(lesson: Lesson, view: PublicView) -> None:
     """What the shown script does differently from the healthy one, and the button that runs the healthy one."""
-    scenario = scenario_shown(lesson, view)
-    if scenario.name == lesson.fix:
-        scenario = SCENARIOS[next(cause.scenario for cause in lesson.causes if cause.matches_question)]
-    prose_text = f"<b>{escape(scenario.title)}</b> beside <b>{escape(SCENARIOS[lesson.fix].title.lower())}</b>: the mistake and nothing else."
-    st.html(f'<p class="pg-note">{prose_text} {escape(scenario.what)}</p>')
-    st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py: the fix"))
-    st.button("Apply the fix and run it", type="primary", key="apply-fix", on_click=start_run, args=(lesson, FIX, knobs()))
+    scenario = ill_scenario(lesson, view)
+    fix(lesson, scenario, key="apply-fix")
     with st.expander("The whole script"):
         st.code(scenario_code(scenario.name), language="python", line_numbers=True)
+
+
+def ill_scenario(lesson: Lesson, view: PublicView) -> Scenario:
+    """The experiment on the stage; where that is the healthy one, the cause that matches the question."""
+    shown = scenario_shown(lesson, view)
+    return SCENARIOS[next(c.scenario for c in lesson.causes if c.matches_question)] if shown.name == lesson.fix else shown
+
+
+def fix(lesson: Lesson, scenario: Scenario, *, key: str) -> None:
+    """The difference to the healthy script, and one button that runs the fixed version."""
+    healthy = SCENARIOS[lesson.fix]
+    st.html(f'<p class="pg-note"><b>{escape(scenario.title)}.</b> {escape(scenario.what)} The fix: {escape(healthy.what)}</p>')
+    st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py, the fix"))
+    if st.button("Run the fixed version", type="primary", key=key, on_click=start_run, args=(lesson, FIX, knobs())):
+        st.rerun()
+
+
+@st.dialog("Apply the fix", width="large")
+def fix_dialog(lesson: Lesson, scenario: Scenario) -> None:
+    """The same, called from the picture."""
+    fix(lesson, scenario, key="apply-fix-dialog")
 
 
 def own_job(check: OwnJobCheck) -> None:
