@@ -82,6 +82,8 @@ class LiveFeed:
                 del self._clients[client]
 
     def _refusal(self, client: str) -> Response | None:
+        if self._hub.closing:
+            return _text(503, "The server is being stopped.", retry_s=5)
         if self._clients.total() >= self._total_limit:
             return _text(503, f"{self._total_limit} viewers are connected already. Please try again in a minute.", retry_s=60)
         if self._clients[client] >= self._client_limit:
@@ -107,10 +109,10 @@ async def _stream(tail: Tail, viewer: Viewer, scope: Scope, receive: Receive, se
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 viewer.sending_since_s = None
             elif tail.over:
-                await send({"type": "http.response.body", "body": b""})
-                return
+                break
             else:
                 await viewer.wait()
+        await send({"type": "http.response.body", "body": b""})
     except asyncio.CancelledError:
         if not viewer.gone:  # not ours: the server is closing
             raise

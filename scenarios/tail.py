@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from typing import IO, Any
 
+from scenarios.exit_signals import on_exit_signal
 from scenarios.record import EVENTS
 from scenarios.runs import Run, Runs
 
@@ -56,6 +57,13 @@ class Viewer:
     def wake(self) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
+
+    def let_go(self) -> None:
+        """End its response: in good order where it listens, at once where it does not take its bytes."""
+        self.gone = True
+        if self.sending_since_s is not None and self.task is not None:
+            self.task.cancel()
+        self.wake()
 
     async def wait(self) -> None:
         self._wake = asyncio.get_running_loop().create_future()
@@ -199,9 +207,18 @@ class Hub:
         self._tails: dict[str, Tail] = {}
         self._finished: OrderedDict[str, Tail] = OrderedDict()
         self._poller: asyncio.Task[None] | None = None
+        self._listening = False
+        self.closing = False
+        """The server is about to end: every stream has to."""
+
+    def _close(self) -> None:
+        self.closing = True
 
     async def open(self, run_id: str) -> Tail | None:
         """The run's tail, with what is on record read in; None for an unknown run."""
+        if not self._listening:  # only now has the server put its own handlers in place
+            self._listening = True
+            on_exit_signal(self._close)
         tail = self._tails.get(run_id) or self._finished.get(run_id)
         if tail is not None:
             return tail
@@ -227,10 +244,8 @@ class Hub:
                     run = await asyncio.to_thread(self._runs.get, run_id)
                     if run is not None:
                         tail.learn(run)
-                for viewer in tail.stalled():
-                    viewer.gone = True
-                    if viewer.task is not None:
-                        viewer.task.cancel()
+                for viewer in tail.viewers if self.closing else tail.stalled():
+                    viewer.let_go()
                 if tail.idle:
                     self._retire(run_id, tail)
             await asyncio.sleep(POLL_S)

@@ -6,9 +6,13 @@ import csv
 import gc
 import io
 import json
+import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -135,12 +139,31 @@ def test_too_many_viewers_are_told_so(make_runs: MakeRuns) -> None:
         viewers[1].close()
 
 
-def open_stream(port: int, run: Run, buffer_bytes: int = 0) -> socket.socket:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_told_to_end_does_not_wait_for_its_viewers(tmp_path: Path, number: signal.Signals) -> None:
+    script = str(Path(__file__).with_name("ending_server.py"))
+    with subprocess.Popen([sys.executable, script, str(tmp_path)], stdout=subprocess.PIPE) as server:
+        try:
+            assert server.stdout is not None
+            told = json.loads(server.stdout.readline())
+            viewer = open_stream(told["port"], told["run_id"])
+            wait_for(viewer, b"event: tick")
+            server.send_signal(number)
+            server.wait(5)
+        finally:
+            server.kill()
+    while viewer.recv(65_536):
+        pass
+    viewer.close()
+
+
+def open_stream(port: int, run: Run | str, buffer_bytes: int = 0) -> socket.socket:
     viewer = socket.socket()
     if buffer_bytes:
         viewer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
     viewer.connect(("127.0.0.1", port))
-    viewer.sendall(f"GET /live?run={run.run_id} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    run_id = run if isinstance(run, str) else run.run_id
+    viewer.sendall(f"GET /live?run={run_id} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     viewer.settimeout(10)
     return viewer
 
