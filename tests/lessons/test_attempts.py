@@ -81,6 +81,12 @@ def test_showing_the_answer_after_a_right_verdict_costs_nothing(store: AttemptSt
     assert score(lesson, store.show_answer(attempt, lesson)) == 1.0
 
 
+def test_asking_for_the_answer_once_more_costs_nothing(store: AttemptStore, lesson: Lesson) -> None:
+    attempt = store.see_verdict(store.predict(store.lock_in(store.start(lesson.id), lesson, RIGHT), "only0"))
+    explained = store.explain(attempt, lesson)
+    assert score(lesson, store.show_answer(explained, lesson)) == 1.0
+
+
 def test_stages_cannot_be_skipped(store: AttemptStore, lesson: Lesson) -> None:
     attempt = store.start(lesson.id)
     for skip in (lambda: store.predict(attempt, "only0"), lambda: store.see_verdict(attempt), lambda: store.explain(attempt, lesson)):

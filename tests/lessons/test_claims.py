@@ -14,6 +14,7 @@ SUMMARY: dict[str, Any] = {
     "outcome": "finished",
     "gpus": [{"rank": 0, "gpu_util": 98.0, "parts": [1, 2]}, {"rank": 1, "gpu_util": 15.0}, {"rank": 2, "gpu_util": 16.5}],
     "epoch_seconds": 30.0, "steps": 40, "unique_fraction": None, "replica_checksums": ["aa", "aa", "ab"], "epoch_measured": True,
+    "partly": [1.0, None],
 }
 OTHERS = {"sharded": {"epoch_seconds": 4.0, "gpus": [{"gpu_util": 90.0}]}}
 
@@ -44,6 +45,7 @@ OTHERS = {"sharded": {"epoch_seconds": 4.0, "gpus": [{"gpu_util": 90.0}]}}
         ("steps == 40 and epoch_seconds == 31", False),
         ("unique_fraction == 1", None),
         ("gpus[5].gpu_util > 0", None),
+        ("max(partly) > 0", None),
         ("max(gpus[5:].gpu_util) > 0", None),
         ("steps / 0 > 1", None),
         ("steps == 41 and unique_fraction == 1", False),

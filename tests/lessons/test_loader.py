@@ -194,10 +194,12 @@ def test_faults_of_the_glossary_have_their_line(content: Path, text: str, line: 
 
 
 def test_markdown_is_rendered_without_raw_html_and_without_foreign_schemes() -> None:
-    links = "[x](javascript:alert(1)) [y](https://example.org)"
+    links = "[x](javascript:alert(1)) [y](https://example.org) [z](http://example.net) [w](/etc)"
     html = prose(f"**a** <script>alert(1)</script> {links} <img src=x onerror=alert(1)> `<b>`").html
     assert "<strong>a</strong>" in html
     assert '<a href="https://example.org"' in html
-    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    assert "http://example.net" not in html
+    assert "/etc" not in html
     assert "<img" not in html
     assert "javascript:" not in html.replace("[x](javascript:alert(1))", "")

@@ -42,6 +42,8 @@ def _with(body: str) -> str:
         ('<animate attributeName="href" values="#a;#b"/>', "animating 'href'"),
         ("<style>@import 'x.css';</style>", "reaches outside"),
         ("<style>.ig { fill: url(//x) }</style>", "reaches outside"),
+        ("<style>@keyframes ig-a { from { x: 0 } to { x: 1 } } body { x: 0 }</style>", "'body' would reach the page"),
+        ("<style>.ig { background: image('//x/y.png') }</style>", "reaches outside"),
         ("<style>body { display: none }</style>", "'body' would reach the page"),
         ("<style>.ig-a, p { fill: red }</style>", "'p' would reach the page"),
         ("<style>@media print { .ig { fill: red } * { fill: red } }</style>", r"'\*' would reach the page"),
