@@ -14,6 +14,7 @@ export class Feed {
     this.everOpen = false;
     this.lost = false;
     this.over = false;
+    this.missing = false;
     this.retryAt = 0;
     this.timer = 0;
     this.open();
@@ -46,8 +47,11 @@ export class Feed {
   }
 
   lose() {
+    // Closed for good: the server answered, but not with a stream. An EventSource hides what it said.
+    const refused = this.source?.readyState === EventSource.CLOSED;
     this.source?.close();
     if (this.over) return;
+    if (refused) this.ask();
     const wait = Math.min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** this.tries);
     this.tries += 1;
     this.retryAt = performance.now() + wait * 1000;
@@ -56,8 +60,24 @@ export class Feed {
     this.onChange();
   }
 
-  // Never a word from the server in three tries: it does not know this run.
+  async ask() {
+    const asked = new AbortController();
+    const answer = await fetch(this.url, { signal: asked.signal, headers: { accept: "text/event-stream" } }).catch(() => null);
+    asked.abort();
+    if (this.over || !this.lost || (answer?.status !== 404 && answer?.status !== 204)) return;
+    clearTimeout(this.timer);
+    this.over = true;
+    this.missing = answer.status === 404;
+    this.lost = false;
+    this.onChange();
+  }
+
+  // The server does not know this run: it says so, or never said a word in three tries.
   get unknown() {
+    return this.missing || this.silent;
+  }
+
+  get silent() {
     return this.lost && !this.everOpen && this.tries >= 3;
   }
 
