@@ -27,7 +27,7 @@ def train(job: Job) -> None:
         batch = max(1, job.batch // 4) * 2**doubling
         sampler.set_epoch(doubling)
         loader = DataLoader(dataset, batch, sampler=sampler, num_workers=job.workers, drop_last=True)
-        job.observe(model, optimizer, loader)
+        job.observe(model, optimizer, steps_per_epoch=len(loader))
         for files, labels in islice(loader, 12):
             images = job.decode(files)
             loss = cross_entropy(model(images), labels.to(job.device))

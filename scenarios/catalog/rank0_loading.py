@@ -1,4 +1,4 @@
-"""All data through GPU 0: rank 0 loads and decodes the global batch on its GPU, then hands shards out."""
+"""All data through GPU 0: rank 0 loads and decodes every rank's batch on its GPU, then hands them out."""
 
 from collections.abc import Iterator
 
@@ -14,16 +14,16 @@ from scenarios.worker import Job, run_by_hand
 
 
 def shards_from_rank0(job: Job, loader: DataLoader) -> Iterator[tuple[Tensor, Tensor]]:
-    """Every rank's shard of each global batch, which rank 0 alone has read and decoded."""
+    """This rank's part of each global batch, which rank 0 alone has read and decoded."""
     rank, world = dist.get_rank(), dist.get_world_size()
     batches = iter(loader)
-    for _ in range(len(loader)):
+    for _ in range(len(loader) // world):
         images, labels = job.empty_batch()
         image_shards = label_shards = None
         if rank == 0:
-            files, all_labels = next(batches)
-            image_shards = list(job.decode(files).to(job.hand_off_device).chunk(world))
-            label_shards = list(all_labels.to(job.hand_off_device).chunk(world))
+            shards = [next(batches) for _ in range(world)]
+            image_shards = [job.decode(files).to(job.hand_off_device) for files, _ in shards]
+            label_shards = [labels.to(job.hand_off_device) for _, labels in shards]
         dist.scatter(images, image_shards, src=0, group=job.hand_off_group)
         dist.scatter(labels, label_shards, src=0, group=job.hand_off_group)
         yield images.to(job.device), labels.to(job.device)
@@ -34,13 +34,12 @@ def train(job: Job) -> None:
     torch.manual_seed(job.seed)
 
     dataset = job.dataset()
-    world = dist.get_world_size()
-    loader = DataLoader(dataset, job.batch * world, shuffle=True, num_workers=job.workers, drop_last=True)
+    loader = DataLoader(dataset, job.batch, shuffle=True, num_workers=job.workers, drop_last=True)
 
     model = DistributedDataParallel(job.network(default="resnet50"))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     scheduler = MultiStepLR(optimizer, milestones=[8])
-    job.observe(model, optimizer, loader)
+    job.observe(model, optimizer, steps_per_epoch=len(loader) // dist.get_world_size())
 
     for _ in range(job.epochs):
         for images, labels in shards_from_rank0(job, loader):

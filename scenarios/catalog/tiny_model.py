@@ -21,7 +21,7 @@ def train(job: Job) -> None:
     model = DistributedDataParallel(job.network(default="mlp"))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     scheduler = MultiStepLR(optimizer, milestones=[8])
-    job.observe(model, optimizer, loader)
+    job.observe(model, optimizer, steps_per_epoch=len(loader))
 
     for epoch in range(job.epochs):
         sampler.set_epoch(epoch)

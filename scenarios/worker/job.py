@@ -6,12 +6,10 @@ Owns the small vocabulary that the scripts share. Must not hold any of a scenari
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
@@ -72,9 +70,9 @@ class Job:
         """Room for one shard of decoded samples and its labels."""
         return torch.empty(self.batch, 1 + FEATURES), torch.empty(self.batch, dtype=torch.int64)
 
-    def observe(self, model: nn.parallel.DistributedDataParallel, optimizer: torch.optim.Optimizer, loader: DataLoader[Any]) -> None:
-        """Watch training from here on. Call it again when the loader changes."""
-        self._stage.observe(model, optimizer, loader)
+    def observe(self, model: nn.parallel.DistributedDataParallel, optimizer: torch.optim.Optimizer, *, steps_per_epoch: int) -> None:
+        """Watch training from here on. Call it again when the steps per epoch change."""
+        self._stage.observe(model, optimizer, steps_per_epoch=steps_per_epoch)
 
     def checksum(self) -> str | None:
         """Of the trained parameters; None before anything was observed."""

@@ -7,12 +7,10 @@ anything costs (`costs/`) or how clocks advance (`virtual/`).
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from scenarios.config import RunConfig
 from scenarios.costs import pricing
@@ -70,8 +68,9 @@ class VirtualStage:
         self.device.decode(self.costs(len(files)))
         return files
 
-    def observe(self, model: nn.parallel.DistributedDataParallel, optimizer: torch.optim.Optimizer, loader: DataLoader[Any]) -> None:
-        self._steps_per_epoch = len(loader)
+    def observe(self, model: nn.parallel.DistributedDataParallel, optimizer: torch.optim.Optimizer, *, steps_per_epoch: int) -> None:
+        """Hook into training; called again, only the steps per epoch change."""
+        self._steps_per_epoch = steps_per_epoch
         if self._observed is model:
             return
         self._observed = model
