@@ -40,7 +40,6 @@ class Lanes {
     this.reduced.addEventListener("change", this.wake, signal);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint(), signal);
     this.clock = setInterval(() => this.tickClock(), 1000);
-    this.watchScroll();
     this.startRun();
     this.measure();
   }
@@ -60,7 +59,7 @@ class Lanes {
     clearInterval(this.clock);
     clearTimeout(this.speaking);
     this.size.disconnect();
-    this.seam?.disconnect();
+    this.scroll.disconnect();
     this.listen.abort();
     this.root.replaceChildren();
     this.root.classList.remove("sl-root");
@@ -307,6 +306,7 @@ class Lanes {
   }
 
   measure() {
+    this.watchScroll();
     const width = this.root.clientWidth;
     this.root.classList.toggle("sl-compact", this.options.compact ?? (width > 0 && width < COMPACT_PX));
     this.paint();
@@ -318,19 +318,24 @@ class Lanes {
     this.root.classList.toggle("sl-dark", isDark(this.root));
   }
 
-  // On a phone the status line and the lanes stay in view while the text scrolls.
+  // On a phone the status line and the lanes stay in view while the text scrolls, below whatever bar the page has there.
   watchScroll() {
+    const seam = (this.seam ??= this.root.insertBefore(Object.assign(document.createElement("div"), { className: "sl-seam" }), this.panel.live));
+    const top = parseFloat(getComputedStyle(seam).scrollMarginTop) || 0;
+    if (this.scroll && top === this.stickTop) return;
+    this.stickTop = top;
+    this.scroll?.disconnect();
+    this.scroll = new IntersectionObserver(([entry]) => this.stick(entry.boundingClientRect.top <= top && !entry.isIntersecting), {
+      rootMargin: `-${Math.round(top) + 1}px 0px 0px 0px`,
+    });
+    this.scroll.observe(seam);
+  }
+
+  stick(away) {
     const { live } = this.panel;
-    const seam = document.createElement("div");
-    seam.className = "sl-seam";
-    this.root.insertBefore(seam, live);
-    this.seam = new IntersectionObserver(([entry]) => {
-      const away = entry.boundingClientRect.top < (entry.rootBounds?.top ?? 0) + 1 && !entry.isIntersecting;
-      const stick = away && this.root.classList.contains("sl-compact") && (this.options.sticky ?? true) && Boolean(this.options.run_id);
-      seam.style.height = stick ? `${live.offsetHeight}px` : "";
-      live.classList.toggle("sl-stuck", stick);
-    }, { rootMargin: "-1px 0px 0px 0px" });
-    this.seam.observe(seam);
+    const stuck = away && this.root.classList.contains("sl-compact") && (this.options.sticky ?? true) && Boolean(this.options.run_id);
+    this.seam.style.height = stuck ? `${live.offsetHeight}px` : "";
+    live.classList.toggle("sl-stuck", stuck);
   }
 }
 

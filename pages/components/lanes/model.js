@@ -60,7 +60,7 @@ export class RunModel {
   }
 
   get endMs() {
-    return this.end?.t_ms ?? this.lastMs;
+    return Math.max(this.end?.t_ms ?? 0, this.lastMs);
   }
 
   // How many ticks lie at or before `t` (ms).

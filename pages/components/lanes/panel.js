@@ -106,7 +106,8 @@ export class Panel {
 
   fillEpoch(progress, words, known) {
     const epoch = Math.floor(progress + 1e-6);
-    const part = known ? (progress - epoch < 1e-3 && epoch > 0 ? 1 : progress - epoch) : 0;
+    // Like its words, the bar is full until the next epoch has its first percent.
+    const part = known ? (epoch > 0 && progress - epoch < 0.01 ? 1 : progress - epoch) : 0;
     this.done.style.transform = `scaleX(${part.toFixed(4)})`;
     setAttribute(this.bar, "aria-valuenow", Math.round(part * 100));
     setText(this.epoch, words);

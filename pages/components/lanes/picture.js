@@ -72,6 +72,7 @@ export class Picture {
     lane.hatch = path("sl-hatch", { fill: `url(#${this.id}-spin-${role})` });
     lane.solid = path("sl-solid");
     lane.prediction = path("sl-prediction");
+    lane.predictedEnd = path("sl-predicted-end");
     lane.line = path("sl-line");
     lane.limit = path("sl-limit");
     lane.mark = path("sl-mark");
@@ -107,7 +108,10 @@ export class Picture {
     const period = model.head?.period_ms ?? 200;
     const points = ticks.map((tick, i) => [i ? ticks[i - 1].t_ms : tick.t_ms - period, tick.t_ms, tick[field]?.[lane.rank] ?? null]);
     const peak = crashed && metric === "memory" ? model.end.summary?.gpus?.[lane.rank]?.peak_memory_gib : null;
-    if (peak != null && points.length) points.push([points[points.length - 1][1], Math.max(model.endMs, points[points.length - 1][1] + period), peak]);
+    const last = points[points.length - 1];
+    // The peak that broke the run off is shown for at least one period, also where no whole sample saw it.
+    if (peak != null && last && !(last[2] >= peak - 0.1)) points.push([last[1], Math.max(model.endMs, last[1] + period), peak]);
+    else if (peak != null && last) last[1] = Math.max(last[1], last[0] + period);
     const drawn = (name, value) => setAttribute(lane[name], "d", value);
     drawn("line", outline(points, x, y, slope));
     const layered = metric === "busy" || metric === "useful";
@@ -218,17 +222,11 @@ function band(points, x, y) {
 
 function drawPrediction(lane, prediction, metric, still, width) {
   const fits = prediction && LEVELS[prediction] && !still && (metric === "busy" || metric === "useful" || (metric === "memory" && prediction === "all_crash"));
-  if (!fits) {
-    setAttribute(lane.prediction, "d", "");
-    return;
-  }
-  const level = lane.depth * (1 - LEVELS[prediction][lane.rank === 0 ? 0 : 1] / 100);
-  if (prediction !== "all_crash") {
-    setAttribute(lane.prediction, "d", `M0.5 ${lane.depth}V${level}H${width - 0.5}V${lane.depth}`);
-    return;
-  }
-  const end = width * CRASH_AT;
-  setAttribute(lane.prediction, "d", `M0.5 ${lane.depth}L${end} ${level}V${lane.depth}${cross(end + 9, lane.depth / 2)}`);
+  const crash = fits && prediction === "all_crash";
+  const end = width * (crash ? CRASH_AT : 1) - 0.5;
+  const level = fits ? lane.depth * (1 - LEVELS[prediction][lane.rank === 0 ? 0 : 1] / 100) : 0;
+  setAttribute(lane.prediction, "d", fits ? `M0.5 ${lane.depth}${crash ? "L" : `V${level}L`}${end} ${level}V${lane.depth}` : "");
+  setAttribute(lane.predictedEnd, "d", crash ? cross(end + 10, lane.depth / 2) : "");
 }
 
 // A picture of the symptom, not of a run: the same each time, uneven enough to look like a monitor.

@@ -155,9 +155,9 @@ function capital(text) {
 export function tiles(view) {
   const { model, ended } = view;
   const gpus = "the useful speed of one GPU";
-  if (!ended) return [["–", gpus], epochSoFar(view), ["–", "each sample trained"], ["–", "samples a second"]];
+  if (!ended) return [["–", gpus], epochSoFar(view), ["–", "each sample trained"], ["–", "samples trained"]];
   const summary = model.end?.summary;
-  if (!summary) return [["n/a", gpus], ["n/a", "an epoch"], ["n/a", "each sample trained"], ["n/a", "samples a second"]];
+  if (!summary) return [["n/a", gpus], ["n/a", "an epoch"], ["n/a", "each sample trained"], ["n/a", "samples trained"]];
   const speed = summary.speedup_vs_one_gpu;
   const first = [speed == null ? "n/a" : `${speed.toFixed(1)}×`, gpus];
   if (model.end.outcome === "out_of_memory") {
