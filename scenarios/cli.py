@@ -17,6 +17,7 @@ from scenarios.catalog import SCENARIOS
 from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
 from scenarios.cli_run import run_command
 from scenarios.config import RunConfig
+from scenarios.machine import real_gpus, why_virtual
 from scenarios.settings import load_settings
 
 DONE, RUN_FAILED, UNUSABLE = 0, 1, 2
@@ -106,7 +107,7 @@ def _run(options: argparse.Namespace) -> int:
     given: dict[str, Any] = {name: getattr(options, name) for name in RUN_OPTIONS if getattr(options, name) is not None}
     config = RunConfig.parse({"scenario": options.scenario, **given})
     if config.backend == "cuda":
-        raise ValueError(f"backend='cuda': {_why_no_cuda()}; allowed here: auto, virtual")
+        raise ValueError(f"backend='cuda': {why_virtual(real_gpus())}; allowed here: auto, virtual")
     trace: Path | None = options.trace
     if trace is not None and (trace.is_dir() or not trace.parent.is_dir()):
         raise ValueError(f"trace={str(trace)!r}: must be a file in a folder that exists")
@@ -115,9 +116,3 @@ def _run(options: argparse.Namespace) -> int:
         return DONE
     complain(end["sentence"])
     return RUN_FAILED
-
-
-def _why_no_cuda() -> str:
-    if not Path("/dev/nvidiactl").exists():
-        return "there is no NVIDIA GPU on this machine"
-    return "experiments run on virtual GPUs in this version, also where there is a real one"
