@@ -13,7 +13,7 @@ from pages.components.focus import focus
 from pages.lesson_ask import answered_lines, question, question_form
 from pages.lesson_below import below
 from pages.lesson_stage import stage
-from pages.lesson_state import chosen_lesson, current, link, view_of
+from pages.lesson_state import chosen_lesson, current, focus_target, link, said, view_of
 from pages.lesson_tell import tell
 
 lesson = chosen_lesson()
@@ -25,6 +25,9 @@ faults = link().faults
 if faults:
     text = "; ".join(escape(str(fault)) for fault in faults[:3])
     st.html(f'<p class="pg-link-fault" role="status">A part of this link was left out: {text}</p>')
+sentence = None if asking else said()  # the form has a place of its own for it
+if sentence:
+    st.html(f'<p class="pg-link-fault" role="alert">{escape(sentence)}</p>')
 with st.container(key="lesson"):
     st.html(f'<span class="pg-at" data-stage="{view.stage}"></span>')
     with st.container(key="ask"):
@@ -39,7 +42,8 @@ with st.container(key="lesson"):
             question_form(lesson, view)
         else:
             tell(lesson, view)
+asked = st.session_state.pop("asked", None)
+focus(*focus_target(view.stage, f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}", asked))
 with st.container(key="below"):
     if view.lesson is not None and attempt is not None:
-        below(view.lesson, view, attempt)
-focus(f"at-{view.stage}", f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}")
+        below(view.lesson, view, attempt, asked)

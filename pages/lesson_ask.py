@@ -9,9 +9,9 @@ from html import escape
 
 import streamlit as st
 
-from lessons import Lesson, load_lessons
+from lessons import SILHOUETTES, Lesson, load_lessons
 from lessons.attempts import Attempt
-from lessons.public_view import PublicView
+from lessons.public_view import JudgedAnswer, PublicView
 from pages.lesson_moves import lock_in, show_answer
 from pages.lesson_state import said
 
@@ -68,13 +68,28 @@ def answered_lines(view: PublicView, attempt: Attempt | None) -> None:
             st.html(f'<div class="pg-prose">{view.symptom.html}</div>')
             options = "".join(f"<li>{escape(option.text)}</li>" for option in view.options)
             st.html(f'<div class="pg-prose"><p>{escape(view.question)}</p><ul>{options}</ul></div>')
+    judged = view.judged[-1] if view.stage in ("verdict", "explained") and view.judged else None
+    mark = "" if view.stage == "predict" else f' id="at-{view.stage}"'
+    st.html(f'<div{mark}>{_answer_html(view, attempt)}{_prediction_html(judged)}</div>')
+
+
+def _answer_html(view: PublicView, attempt: Attempt | None) -> str:
+    """The verdict, a word and a mark and never colour alone, then what was answered."""
     if view.answer is None or attempt is None:
-        st.html('<p class="pg-answer"><span>You asked for the answer.</span></p>')
-        return
+        return '<p class="pg-answer"><span>You asked for the answer.</span></p>'
     verdict = ""
     if view.stage in ("verdict", "explained") and view.judged:
         right = view.judged[-1].verdict.right
-        verdict = '<b class="pg-right">✓ Right</b> ' if right else '<b class="pg-wrong">✗ Not this one</b> '
+        points = {None: "", 1.0: ", 1 point", 0.5: ", half a point"}.get(view.score, "")
+        verdict = f'<b class="pg-right">✓ Right{points}</b> ' if right else '<b class="pg-wrong">✗ Not this one</b> '
     sure = f" <i>{CERTAINTY_SAID[attempt.certainty]}</i>" if attempt.certainty else ""
     text = escape(view.answer.text)
-    st.html(f'<p class="pg-answer" title="{text}">{verdict}<span>You: “{text}”</span>{sure}</p>')
+    return f'<p class="pg-answer" title="{text}">{verdict}<span>You: “{text}”</span>{sure}</p>'
+
+
+def _prediction_html(judged: JudgedAnswer | None) -> str:
+    if judged is None or judged.predicted is None:
+        return ""
+    if judged.predicted == judged.drew:
+        return f'<p class="pg-note"><b class="pg-right">✓</b> It drew what you predicted: {SILHOUETTES[judged.drew]}.</p>'
+    return f'<p class="pg-note">You predicted {SILHOUETTES[judged.predicted]}; it drew {SILHOUETTES[judged.drew]}.</p>'

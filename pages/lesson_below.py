@@ -16,13 +16,10 @@ from pages.lesson_race import figure_dialog, race
 from pages.lesson_tell import fix_dialog, ill_scenario
 
 
-def below(lesson: Lesson, view: PublicView, attempt: Attempt) -> None:
-    """Race (once asked for), evidence, dialogs."""
-    asked = st.session_state.pop("asked", None)
+def below(lesson: Lesson, view: PublicView, attempt: Attempt, asked: str | None) -> None:
+    """Race (once `asked` for), evidence, dialogs."""
     run = run_shown(lesson, view, attempt)
-    if asked == "race":
-        st.session_state["race"] = True
-    if st.session_state.get("race"):
+    if st.session_state.get("races"):
         race(lesson, attempt)
     evidence(lesson, attempt)
     if asked == "fix":

@@ -5,6 +5,7 @@ Owns which run is shown. Must not draw lanes.
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -29,10 +30,10 @@ def cause_id_shown(lesson: Lesson, view: PublicView) -> str:
         return view.causes[0].id
     run = _linked_run()
     if run is not None:
-        return next((cause.id for cause in view.causes if cause.scenario == run.config.scenario), FIX)
+        return next((cause.id for cause in lesson.causes if cause.scenario == run.config.scenario), FIX)
     if st.session_state.get(FIX):
         return FIX
-    return link().cause or view.causes[0].id
+    return link().cause or (view.causes[0].id if view.answer else lesson.key.causes[0])
 
 
 def scenario_shown(lesson: Lesson, view: PublicView) -> Scenario:
@@ -104,6 +105,9 @@ def downloads(run: Run) -> None:
 def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     """Under the lanes: the rest of an epoch that was too long to watch, and the other half of the answer."""
     summary = (summary_of(run.run_dir) if run is not None and outcome(run) == "finished" else None) or {}
+    cause_shown = next((cause for cause in view.causes if cause.id == cause_id_shown(lesson, view)), None)
+    if cause_shown is not None and run is not None and outcome(run) is not None:
+        st.html(f'<p class="pg-note">{escape(cause_shown.shows)} {escape(cause_shown.note)}</p>')
     with st.container(key="outlook", horizontal=True, vertical_alignment="center", gap="small"):
         if run is not None and summary.get("epoch_seconds") and not summary.get("epoch_measured"):
             seen, epoch_s = 100 * summary["epochs_seen"], summary["epoch_seconds"]
@@ -114,8 +118,6 @@ def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
             )
         if run is not None and outcome(run) is not None:
             downloads(run)
-        option = lesson.option(view.answer.id) if view.answer else lesson.key
-        for cause_id in option.causes if option else ():
-            cause = lesson.cause(cause_id)
-            if option and len(option.causes) > 1 and cause and cause_id != cause_id_shown(lesson, view):
-                st.button(f"Run the other half: {cause.title}", key="other-half", on_click=start_run, args=(lesson, cause_id))
+        if cause_shown is not None and cause_shown.id in lesson.key.causes:
+            for half in (cause for cause in view.causes if cause.id in lesson.key.causes and cause != cause_shown):
+                st.button(f"Run the other half: {half.title}", key=f"half-{half.id}", on_click=start_run, args=(lesson, half.id))

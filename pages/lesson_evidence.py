@@ -24,14 +24,15 @@ def evidence(lesson: Lesson, attempt: Attempt) -> None:
     gaps = len(missing(list(configs.values())))
     st.html('<h2 class="pg-h" id="at-evidence">Evidence: every cause, by its own run</h2>')
     with st.container(key="evidence-tools", horizontal=True, vertical_alignment="center", gap="small"):
-        asked = st.button("Run all", key="run-all", disabled=not gaps, type="primary" if gaps else "secondary")
-        said = f"{gaps} of {len(configs)} experiments have no recording here yet." if gaps else "All are recorded on this server."
-        st.html(f'<p class="pg-note">{said} The table holds nothing but recordings at the default knobs.</p>', width="content")
+        asked = st.button("Run all" if gaps else "Run all again", key="run-all", type="primary" if gaps else "secondary")
+        said = f"{gaps} of {len(configs)} causes have no recording here yet." if gaps else "Filled from recordings made on this server."
+        st.html(f'<p class="pg-note">{said} All at the default knobs.</p>', width="content")
     table = st.empty()
-    table.html(table_html(evidence_rows(lesson, recorded_causes(lesson, get_runs()))))
-    if asked and measure(configs, viewer=attempt.token, on_change=lambda: table.html(
-        table_html(evidence_rows(lesson, recorded_causes(lesson, get_runs())))
-    )):
+    def draw() -> None:
+        table.html(table_html(evidence_rows(lesson, recorded_causes(lesson, get_runs()))))
+
+    draw()
+    if asked and measure(configs, viewer=attempt.token, afresh=not gaps, on_change=draw):
         st.rerun(scope="fragment")
 
 

@@ -17,7 +17,7 @@ from scenarios.costs.models import MODELS
 
 HAND_OFF = {"cpu": "Over the host", "nccl": "By NCCL"}
 PREPROCESS = {"gpu": "The rank's GPU", "cpu": "The CPU"}
-OFFERED = ("gpu", "model", "batch", "seed", "hand_off", "preprocess")
+OFFERED = ("gpu", "gpus", "model", "batch", "seed", "hand_off", "preprocess")
 
 
 def knobs() -> dict[str, str | int]:
@@ -36,7 +36,8 @@ def knobs_popover(lesson: Lesson, cause_id: str) -> None:
             "Model", models, index=models.index(str(knobs().get("model", ""))), key="knob-model",
             format_func=lambda name: MODELS[name].label if name else "The experiment's own",
         )
-        left, right = st.columns(2)
+        number, left, right = st.columns(3)
+        number.number_input("GPUs", 1, 8, now.gpus, key="knob-gpus")
         left.number_input("Batch per GPU", 1, 8192, now.batch, key="knob-batch")
         right.number_input("Seed", 0, 2**31 - 1, now.seed, key="knob-seed")
         st.radio("Shards from GPU 0 travel", list(HAND_OFF), list(HAND_OFF).index(now.hand_off), HAND_OFF.__getitem__,

@@ -5,6 +5,8 @@ Owns which records become figures. Plotly is imported only when a figure is show
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from lessons import Lesson
@@ -59,10 +61,10 @@ def figure_dialog(run: Run) -> None:
     metric: Metric = st.segmented_control(
         "Metric", list(METRIC_LABELS), default=scenario.opening_metric, format_func=METRIC_LABELS.__getitem__, key="figure-metric",
         required=True, label_visibility="collapsed",
-    ) or scenario.opening_metric
+    )
     from pages.components.figures import run_figure
 
-    head = next((event["data"] for event in read_events(run.run_dir) if event["event"] == "head"), {})
+    head: dict[str, Any] = next((event["data"] for event in read_events(run.run_dir) if event["event"] == "head"), {})
     limit = {"memory": head.get("memory_limit_gib"), "power": head.get("power_limit_w")}.get(metric)
     st.plotly_chart(
         run_figure(

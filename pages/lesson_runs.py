@@ -22,12 +22,16 @@ def missing(configs: Sequence[RunConfig]) -> list[RunConfig]:
     return [config for config in configs if get_runs().recording(config) is None]
 
 
-def measure(configs: Mapping[str, RunConfig], *, viewer: str, on_change: Callable[[], object] = lambda: None) -> bool:
-    """Run what has not been recorded yet, at full speed, with a progress bar. False, with a sentence shown, where one did not succeed.
+def measure(
+    configs: Mapping[str, RunConfig], *, viewer: str, afresh: bool = False, on_change: Callable[[], object] = lambda: None
+) -> bool:
+    """Run what has not been recorded yet (`afresh`: all of them), at full speed, with a progress bar.
+
+    False, with a sentence shown, where one did not succeed.
 
     Blocks this session's script only; leaving the page ends the wait, not the runs.
     """
-    todo = {name: config for name, config in configs.items() if get_runs().recording(config) is None}
+    todo = {name: config for name, config in configs.items() if afresh or get_runs().recording(config) is None}
     if not todo:
         return True
     bar = st.progress(0.0, text=f"Running {len(todo)} experiments at full speed")

@@ -73,3 +73,15 @@ def say(text: str) -> None:
 def said() -> str | None:
     text = st.session_state.pop("said", None)
     return text if isinstance(text, str) else None
+
+
+def focus_target(stage: str, token: str, asked: str | None) -> tuple[str, str]:
+    """Where the focus belongs, and a token that changes when it has to move: with a new stage, or to the race when it was asked for."""
+    if asked == "race":
+        st.session_state["races"] = st.session_state.get("races", 0) + 1
+        st.session_state["focus"] = ("at-race", f"race-{st.session_state['races']}")
+    elif st.session_state.get("stage") != token:
+        st.session_state["focus"] = (f"at-{stage}", token)
+    st.session_state["stage"] = token
+    target, token = st.session_state["focus"]
+    return str(target), str(token)

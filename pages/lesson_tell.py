@@ -13,17 +13,11 @@ from lessons import Lesson, OwnJobCheck, Prose
 from lessons.code_diff import scenario_code, scenario_diff
 from lessons.public_view import PublicView
 from pages.components.code import diff_html
+from pages.lesson_ask import glossary
 from pages.lesson_controls import scenario_shown
 from pages.lesson_knobs import knobs
 from pages.lesson_moves import FIX, show_answer, start_run, try_again
 from scenarios.catalog import SCENARIOS, Scenario
-
-LEGEND = (
-    ("outline", "outline", "busy, as nvidia-smi counts it"),
-    ("solid", "solid", "useful work"),
-    ("hatched", "hatched", "busy, but waiting for another rank"),
-    ("empty", "empty", "idle"),
-)
 
 
 def tell(lesson: Lesson, view: PublicView) -> None:
@@ -32,15 +26,14 @@ def tell(lesson: Lesson, view: PublicView) -> None:
         st.html('<p class="pg-note">Next: what would the run of your cause draw, if you are right? Choose one of the five pictures.</p>')
         _escape(lesson)
     elif view.stage == "run":
-        rows = "".join(f"<li><b>{name}</b> {escape(what)}</li>" for _, name, what in LEGEND)
         st.html(
-            '<h2 class="pg-h" id="at-run">Your cause is running</h2>'
-            f'<p class="pg-note">Compare it with the dashed outline, your prediction. The verdict comes when it ends.</p>'
-            f'<ul class="pg-legend">{rows}</ul>'
+            '<h2 class="pg-h">Your cause is running</h2>'
+            '<p class="pg-note">Compare its lanes with the dashed outline, your prediction. The verdict comes when it ends.</p>'
         )
+        glossary(view)
         _escape(lesson)
     elif view.stage == "verdict":
-        st.html('<h2 class="pg-h" id="at-verdict">Its own run speaks against it</h2>')
+        st.html('<h2 class="pg-h">Its own run speaks against it</h2>')
         prose(view.judged[-1].verdict.rebuttal)
         with st.container(key="next", horizontal=True, vertical_alignment="center"):
             st.button("Try again", type="primary", key="again", on_click=try_again, args=(lesson,))
@@ -60,7 +53,6 @@ def prose(text: Prose) -> None:
 
 def explanation(lesson: Lesson, view: PublicView) -> None:
     """The five tabs."""
-    st.html('<span id="at-explained"></span>')
     why, story, each, code, own = st.tabs(["Why", "Full story", "Each option", "Code", "On your own job"], key="tabs")
     with why:
         prose(lesson.why)
@@ -101,9 +93,9 @@ def fix(lesson: Lesson, scenario: Scenario, *, key: str) -> None:
     """The difference to the healthy script, and one button that runs the fixed version."""
     healthy = SCENARIOS[lesson.fix]
     st.html(f'<p class="pg-note"><b>{escape(scenario.title)}.</b> {escape(scenario.what)} The fix: {escape(healthy.what)}</p>')
-    st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py, the fix"))
     if st.button("Run the fixed version", type="primary", key=key, on_click=start_run, args=(lesson, FIX, knobs())):
         st.rerun()
+    st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py, the fix"))
 
 
 @st.dialog("Apply the fix", width="large")
@@ -116,10 +108,6 @@ def own_job(check: OwnJobCheck) -> None:
     """One command, with what it prints when all is well and when it is not."""
     st.html(f'<div class="pg-prose"><h3>{escape(check.title)}</h3>{check.why.html}</div>')
     st.code(check.command, language="bash" if check.language == "sh" else "python", wrap_lines=True)
-    healthy, ill = st.columns(2)
-    with healthy:
-        st.html('<p class="pg-meta"><b class="pg-right">✓</b> healthy</p>')
-        st.code(check.healthy, language=None)
-    with ill:
-        st.html('<p class="pg-meta"><b class="pg-wrong">✗</b> ill</p>')
-        st.code(check.ill, language=None)
+    for mark, name, output in (("pg-right", "✓ healthy", check.healthy), ("pg-wrong", "✗ ill", check.ill)):
+        st.html(f'<p class="pg-note"><b class="{mark}">{name}</b></p>')
+        st.code(output, language=None)

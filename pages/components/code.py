@@ -34,4 +34,4 @@ def _side(number: int | None, parts: Sequence[Part], side: str) -> str:
         return '<td class="pg-no"></td><td class="pg-void"></td>'
     tag = "del" if side == "left" else "ins"
     text = "".join(f"<{tag}>{escape(part.text)}</{tag}>" if part.changed else escape(part.text) for part in parts)
-    return f'<td class="pg-no">{number}</td><td class="pg-{side}"><code>{text}</code></td>'
+    return f'<td class="pg-no">{number}</td><td class="{"pg-left" if side == "left" else "pg-right-side"}"><code>{text}</code></td>'
