@@ -20,7 +20,8 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from scenarios.config import RunConfig
+from scenarios.config import WATCHED_EPOCHS, RunConfig
+from scenarios.machine import real_gpus, why_virtual
 from scenarios.record import read_events, trace_lines
 from scenarios.run_folder import end_data, last_end
 from scenarios.runs import Run, Runs
@@ -28,8 +29,6 @@ from scenarios.settings import PREFIX, Settings
 
 POLL_S = 0.1
 STOP_LIMIT_S = 5.0
-WATCHED_EPOCHS = 3
-"""A run that is not told how much to train ends after so many epochs (worker/job.py), or earlier (RunConfig.view_s)."""
 VIEWER = "terminal"
 COLUMNS = (
     ("GPU busy (nvidia-smi)", "util", "%", 0), ("Useful work", "useful", "%", 0), ("Waiting in a kernel", "spin", "%", 0),
@@ -132,6 +131,11 @@ class _Screen:
             self._console.print(
                 f"{summary['samples_per_second']:,.0f} samples/s, an epoch in {summary['epoch_seconds']:.1f} s{measured}, "
                 f"{summary['speedup_vs_one_gpu']:.1f}x the useful speed of one GPU.", highlight=False,
+            )
+        if self._head.get("source") == "virtual":
+            self._console.print(
+                f"Virtual GPUs, since {why_virtual(real_gpus())}: the training code ran for real; times, memory and power are modelled.",
+                style="dim", highlight=False,
             )
 
     def _share(self, tick: dict[str, Any]) -> float:

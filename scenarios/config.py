@@ -18,6 +18,9 @@ from scenarios.costs.models import MODELS
 
 Precision = Literal["fp32", "tf32", "amp"]
 
+WATCHED_EPOCHS = 3
+"""Epochs of a run that is told neither epochs nor steps; `RunConfig.view_s` may end it earlier."""
+
 
 class RunConfig(BaseModel):
     """What to run. Build it with `RunConfig.parse`, which turns every fault into one readable ValueError."""
@@ -33,7 +36,7 @@ class RunConfig(BaseModel):
     """Samples per GPU and step."""
     precision: Precision = "amp"
     epochs: int | None = Field(default=None, ge=1, le=100)
-    """None: as much as is worth watching (see `view_s`), at most three epochs."""
+    """None: as much as is worth watching, see `view_s` and WATCHED_EPOCHS."""
     steps: int | None = Field(default=None, ge=4, le=100_000)
     """None: no limit on the steps."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)

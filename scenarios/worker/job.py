@@ -12,14 +12,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from scenarios.catalog import SCENARIOS
-from scenarios.config import RunConfig
+from scenarios.config import WATCHED_EPOCHS, RunConfig
 from scenarios.costs.models import MODELS
 from scenarios.worker.data import FEATURES, NumberedSamples, ProxyNetwork
 from scenarios.worker.report import Send
 from scenarios.worker.virtual_stage import VirtualStage
-
-WATCHED_EPOCHS = 3
-"""Epochs of a run that is not told how many."""
 
 
 class Job:
