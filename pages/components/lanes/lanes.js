@@ -9,7 +9,7 @@ import { METRICS, RunModel } from "./model.js";
 import { Panel } from "./panel.js";
 import { epochWords, sentence, statusWords, tiles, unbroken } from "./words.js";
 
-const FRAME_MS = 33;
+const FRAME_MS = 33; // between two frames: about 20 a second, which a small machine can paint without a graphics card
 const SPEAK_MS = 5_000;
 const COMPACT_PX = 520;
 const TONES = { running: "live", replay: "live", failed: "bad", offline: "warn", unknown: "warn", finished: "good", paused: "warn" };
@@ -58,6 +58,7 @@ class Lanes {
     cancelAnimationFrame(this.raf);
     clearInterval(this.clock);
     clearTimeout(this.speaking);
+    clearTimeout(this.next);
     this.size.disconnect();
     this.scroll.disconnect();
     this.listen.abort();
@@ -198,20 +199,19 @@ class Lanes {
 
   wake() {
     if (this.raf || document.hidden) return;
+    clearTimeout(this.next);
     this.raf = requestAnimationFrame((now) => this.frame(now));
   }
 
   frame(now) {
     this.raf = 0;
-    if (this.drawnAt && now - this.drawnAt < FRAME_MS - 4 && !this.dirty) return this.wake();
-    this.drawnAt = now;
     const view = this.view();
     if (this.dirty || view.count !== this.shownCount || view.state !== this.shownState) this.draw(view);
     this.drawMoving(view);
     const sweeping = this.panel.strip.frame(now, { paused: this.pausedAt != null, still: this.reduced.matches, ended: view.ended });
     show(this.panel.slowAgain, view.ended && !sweeping && !this.reduced.matches && Boolean(this.panel.strip.data));
     const moving = sweeping || view.state === "running" || (view.state === "replay" && this.pausedAt == null);
-    if (moving) this.wake();
+    if (moving) this.next = setTimeout(this.wake, FRAME_MS);
   }
 
   // What moves between two ticks: the epoch's progress and a replay's clock.
