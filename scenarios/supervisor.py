@@ -255,7 +255,7 @@ class _Supervision:
         return {
             "outcome": outcome,
             "expected": expected(self._config, outcome),
-            "t_ms": round(self._tally.virtual_s * 1000),
+            "t_ms": max([round(self._tally.virtual_s * 1000), *(sample.end_ns // 1_000_000 for sample in self._recorder.samples[-1:])]),
             "sentence": self._sentence(outcome, cause, summary),
             "rank": cause.rank if cause else None,
             "error": cause.text if cause else None,
