@@ -43,7 +43,8 @@ with st.container(key="lesson"):
         else:
             tell(lesson, view)
 asked = st.session_state.pop("asked", None)
-focus(*focus_target(view.stage, f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}", asked))
+target, token = focus_target(view.stage, f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}", asked)
+focus(target, token, scroll=target == "at-race")
 with st.container(key="below"):
     if view.lesson is not None and attempt is not None:
         below(view.lesson, view, attempt, asked)

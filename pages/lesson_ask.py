@@ -62,7 +62,7 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
 
 def answered_lines(view: PublicView, attempt: Attempt | None) -> None:
     """What the form has become: the title with the question behind it, and the answer."""
-    with st.container(key="head", horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(key="head", horizontal=True, vertical_alignment="center", gap="small", wrap=False):
         st.html(f'<h1 class="pg-small">{escape(view.title)}</h1>', width="content")
         with st.popover("Question", type="tertiary", key="question-again"):
             st.html(f'<div class="pg-prose">{view.symptom.html}</div>')

@@ -50,6 +50,7 @@ def _row(row: EvidenceRow) -> str:
     texts = row.texts
     if not row.measured:
         return f"<tr><th scope=row>{escape(texts[0])}</th><td colspan={len(COLUMNS) - 1} class=pg-none>{escape(texts[1])}</td></tr>"
-    cells = "".join(f"<td>{escape(text)}</td>" for text in texts[1:-1])
+    cells = "".join(f'<td data-label="{escape(name)}">{escape(text)}</td>' for name, text in zip(COLUMNS[1:-1], texts[1:-1], strict=True))
     mark = f'<b class="pg-right">✓ {escape(texts[-1])}</b>' if row.matches else escape(texts[-1])
-    return f'<tr class="{"pg-match" if row.matches else ""}"><th scope=row>{escape(texts[0])}</th>{cells}<td>{mark}</td></tr>'
+    cells += f'<td data-label="{COLUMNS[-1]}">{mark}</td>'
+    return f'<tr class="{"pg-match" if row.matches else ""}"><th scope=row>{escape(texts[0])}</th>{cells}</tr>'

@@ -51,7 +51,7 @@ def race(lesson: Lesson, attempt: Attempt) -> None:
         Racer(label=racer.label, progress=racer.progress, epoch_s=racer.epoch_s, role=racer.role, measured=racer.measured)
         for racer in race_progress(lesson, recordings)
     ]
-    st.plotly_chart(race_figure(racers, dark=dark()), key="race-figure", config=PLOT_CONFIG, theme=None)
+    st.plotly_chart(race_figure(racers, dark=dark()), key="race-figure", config={**PLOT_CONFIG, "displayModeBar": False}, theme=None)
 
 
 @st.dialog("The whole run", width="large")

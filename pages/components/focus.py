@@ -14,7 +14,7 @@ export default function (component) {
   if (!data || !data.target || seen.token === data.token) return;
   const first = seen.token === undefined;
   seen.token = data.token;
-  if (first && !data.always) return;  // a page that has just been loaded keeps the browser's own focus
+  if (first) return;  // a page that has just been loaded keeps the browser's own focus
   let turns = 0;
   const find = () => {
     const node = document.getElementById(data.target);
@@ -22,7 +22,7 @@ export default function (component) {
       node.setAttribute('tabindex', '-1');
       node.focus({ preventScroll: true });
       const box = node.getBoundingClientRect();
-      if (box.top < 60 || box.bottom > window.innerHeight) node.scrollIntoView({ block: 'start' });
+      if (data.scroll || box.top < 60 || box.bottom > window.innerHeight) node.scrollIntoView({ block: 'start' });
     } else if (turns++ < 40) setTimeout(find, 50);
   };
   setTimeout(find, 0);
@@ -32,6 +32,9 @@ export default function (component) {
 _mount = st.components.v2.component("shardlab_focus", js=_JS, isolate_styles=False)
 
 
-def focus(target: str, token: str) -> None:
-    """Focus the element with the id `target` whenever `token` changes. Not on the first load of a page."""
-    _mount(key="focus", data={"target": target, "token": token}, height=0)
+def focus(target: str, token: str, *, scroll: bool = False) -> None:
+    """Focus the element with the id `target` whenever `token` changes, not on the first load of a page.
+
+    It is scrolled to where it is out of sight; with `scroll` it is brought to the top in any case.
+    """
+    _mount(key="focus", data={"target": target, "token": token, "scroll": scroll}, height=0)
