@@ -30,6 +30,8 @@ from scenarios.settings import Settings, load_settings
 __all__ = ["QueueFull", "Run", "Runs", "get_runs"]
 
 WATCH_EVERY_S = 0.25
+RUNS_PER_VIEWER = 8
+"""Runs that one viewer may have under way: enough for all experiments at once, too few to fill the queue."""
 LIMIT_GRACE_S = 5.0
 """How far a run may overrun its wall-clock limit, which its supervisor enforces, before the server kills it."""
 STOP_GRACE_S = 3.0
@@ -86,6 +88,8 @@ class Runs:
             self._launcher.ensure()
             active = self._joinable(config, pace)
             if active is None:
+                if viewer and sum(viewer in active.viewers for active in self._active.values()) >= RUNS_PER_VIEWER:
+                    raise QueueFull(f"You have {RUNS_PER_VIEWER} runs under way already. Please let one end first.")
                 if len(self._queue) >= self.settings.queue_limit:
                     raise QueueFull(f"{len(self._queue)} runs are waiting already. Please try again in a minute.")
                 entry = self._folder.new_entry(config, pace)

@@ -226,3 +226,12 @@ def test_closing_marks_what_was_in_flight(make_runs: MakeRuns) -> None:
     assert [state_of(runs, run) for run in (live, waiting)] == ["interrupted", "interrupted"]
     assert end_sentence(live).startswith("The server was stopped at")
     assert end_sentence(waiting) == "The server was stopped before this run began."
+
+
+def test_one_viewer_cannot_fill_the_queue(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    mine = [runs.start(paced(1000, seed=seed), viewer="flood") for seed in range(8)]
+    with pytest.raises(QueueFull, match="8 runs under way"):
+        runs.start(paced(1000, seed=100), viewer="flood")
+    assert runs.start(paced(1000, seed=0), viewer="flood").run_id == mine[0].run_id, "joining an equal run is no new one"
+    assert runs.start(paced(1000, seed=100), viewer="another").state == "queued"
