@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from tests.browser.checks import SIZES, FaultLog, assert_accessible, assert_no_s
 from tests.browser.lanes_harness import Event, LanesServer, end, head, lanes_server, run_of, strip, summary, tick
 
 OpenPicture = Callable[..., Page]
+GALLERY = Path(__file__).parent / "artifacts" / "gallery"
+"""A picture of every state, for people to judge; written anew by each run of the tests."""
 QUEUED: Event = ("state", {"state": "queued", "place": 3, "wait_s": 20.0, "recording": "old", "recorded_s": 1796169600.0})
 CRASH = 'Traceback (most recent call last):\n  File "train.py", line 3\nRuntimeError: <img src=x onerror="window.hit = 1"> did not answer'
 BAD = {"light": "rgb(163, 18, 42)", "dark": "rgb(255, 133, 150)"}
@@ -76,6 +80,27 @@ def actions(page: Page) -> list[dict[str, Any]]:
     return found
 
 
+def capture(page: Page, name: str, theme: str, size: str) -> bytes:
+    GALLERY.mkdir(parents=True, exist_ok=True)
+    return page.locator(".sl-root").screenshot(path=GALLERY / f"{name}-{theme}-{size}.png")
+
+
+def moving_state(page: Page, feed: LanesServer, name: str, run_id: str) -> None:
+    """Bring the picture into a state that a record alone cannot."""
+    if name == "paused":
+        feed.set(run_id, run_of(60), pace_s=0.04, hold=True)
+        mount(page, run_id)
+        expect(page.locator(".sl-line").first).to_have_attribute("d", re.compile("H.*H"))
+        press(page, "Pause")
+    elif name == "offline":
+        feed.set(run_id, [*run_of(30), end("finished", 6_000)])
+        feed.drop_after[run_id] = 20
+        mount(page, run_id)
+    else:
+        mount(page, "finished", replay=True)
+    state(page, name)
+
+
 STATES = [
     ("empty", None, "No run yet.", ["Run it"]),
     ("queued", "queued", "3rd in line, about 20 s.", ["Watch the recording now"]),
@@ -92,8 +117,11 @@ STATES = [
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_state_has_its_sentence_and_next_action_and_one_height(picture: OpenPicture, theme: str, size: str) -> None:
+def test_every_state_has_its_sentence_and_next_action_and_one_height(
+    picture: OpenPicture, feed: LanesServer, theme: str, size: str
+) -> None:
     page = picture(None, theme=theme, size=size)
+    captured: list[bytes] = []
     heights: dict[str, float] = {}
     for name, run_id, sentence, buttons in STATES:
         mount(page, run_id)
@@ -104,7 +132,12 @@ def test_every_state_has_its_sentence_and_next_action_and_one_height(picture: Op
             expect(page.locator(".sl-buttons").get_by_role("button", name=label, exact=True)).to_be_visible()
         assert (said.evaluate("node => getComputedStyle(node).color") == BAD[theme]) == (name == "failed")
         assert_no_sideways_scroll(page)
+        captured.append(capture(page, name, theme, size))
         heights[name] = page.locator(".sl-root").bounding_box()["height"]  # type: ignore[index]
+    for name in ("paused", "offline", "replay"):
+        moving_state(page, feed, name, f"{name}-{theme}-{size}")
+        captured.append(capture(page, name, theme, size))
+    assert len(set(captured)) == len(captured), "every state looks different from every other"
     if size == "desktop":
         assert len(set(heights.values())) == 1, heights
         assert max(heights.values()) <= 640
