@@ -25,6 +25,7 @@ export class Panel {
     this.table = buildTable(root);
     this.details = html("pre", "sl-details", root);
     this.details.tabIndex = 0;
+    this.details.setAttribute("role", "region"); // a pre alone may have no name
     this.details.setAttribute("aria-label", "Text of the error");
     this.say = html("div", "sl-unseen", root);
     this.say.setAttribute("role", "status");
