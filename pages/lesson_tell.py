@@ -13,6 +13,7 @@ from lessons import Lesson, OwnJobCheck, Prose
 from lessons.code_diff import scenario_code, scenario_diff
 from lessons.public_view import PublicView
 from pages.components.code import diff_html
+from pages.components.infographic import infographic
 from pages.lesson_ask import glossary
 from pages.lesson_controls import scenario_shown
 from pages.lesson_knobs import knobs
@@ -56,7 +57,7 @@ def explanation(lesson: Lesson, view: PublicView) -> None:
     why, story, each, code, own = st.tabs(["Why", "Full story", "Each option", "Code", "On your own job"], key="tabs")
     with why:
         prose(lesson.why)
-        st.html(f'<div class="pg-infographic">{lesson.infographic}</div>')
+        infographic(lesson.infographic, key="infographic")
         for title, text in (("In the exam", lesson.exam_box), ("On call: check these first", lesson.on_call_box)):
             st.html(f'<section class="pg-box"><h3>{title}</h3><div class="pg-prose">{text.html}</div></section>')
     with story:
@@ -80,7 +81,7 @@ def code_tab(lesson: Lesson, view: PublicView) -> None:
     scenario = ill_scenario(lesson, view)
     fix(lesson, scenario, key="apply-fix")
     with st.expander("The whole script"):
-        st.code(scenario_code(scenario.name), language="python", line_numbers=True)
+        st.code(scenario_code(scenario.name), language=None, wrap_lines=True)
 
 
 def ill_scenario(lesson: Lesson, view: PublicView) -> Scenario:
@@ -107,7 +108,7 @@ def fix_dialog(lesson: Lesson, scenario: Scenario) -> None:
 def own_job(check: OwnJobCheck) -> None:
     """One command, with what it prints when all is well and when it is not."""
     st.html(f'<div class="pg-prose"><h3>{escape(check.title)}</h3>{check.why.html}</div>')
-    st.code(check.command, language="bash" if check.language == "sh" else "python", wrap_lines=True)
-    for mark, name, output in (("pg-right", "✓ healthy", check.healthy), ("pg-wrong", "✗ ill", check.ill)):
-        st.html(f'<p class="pg-note"><b class="{mark}">{name}</b></p>')
-        st.code(output, language=None)
+    st.code(check.command, language=None, wrap_lines=True)  # the highlighter's colours are too pale
+    for mark, word, kind, output in (("✓", "healthy", "well", check.healthy), ("✗", "ill", "ill", check.ill)):
+        colour = "pg-right" if kind == "well" else "pg-wrong"
+        st.html(f'<p class="pg-note"><b class="{colour}">{mark} {word}</b></p><pre class="pg-out pg-{kind}">{escape(output)}</pre>')

@@ -132,7 +132,7 @@ def tab_to(page: Page, there: Callable[[], bool], limit: int = 40) -> None:
 
 
 def focused_text(page: Page) -> str:
-    return str(page.evaluate("document.activeElement.innerText ?? ''")).strip()
+    return str(page.evaluate("document.activeElement.innerText ?? ''")).replace("\xa0", " ").strip()
 
 
 def shown_run(page: Page) -> str:
@@ -182,7 +182,7 @@ def test_a_phone_has_steps_and_keeps_the_lanes_in_view(theme: str, open_page: Op
     assert_accessible(page)
     page.get_by_role("button", name="Show the answer now").click()
     explained(page)
-    page.locator(".sl-root").get_by_role("button", name="Run", exact=True).click()
+    page.locator(".sl-root").get_by_role("button", name="Run it").click()
     expect(page.locator(".sl-status")).to_contain_text("Live", timeout=RUN_MS)
     assert_no_sideways_scroll(page)
     page.locator("#at-evidence").scroll_into_view_if_needed()
@@ -219,7 +219,6 @@ def test_back_two_tabs_and_links(open_page: OpenPage) -> None:
     explained(other)
     expect(other.get_by_role("combobox", name="Cause")).to_have_value("Data not sharded")
     page.locator(".st-key-predict").get_by_role("radio", name="All eight high").click()
-    page.get_by_role("button", name="Run my cause").click()
     explained(page)  # the other tab went on; this one shows how it stands
     page.go_back()
     expect(page.get_by_role("button", name="Lock in my answer")).to_be_visible()
@@ -228,7 +227,9 @@ def test_back_two_tabs_and_links(open_page: OpenPage) -> None:
 
 
 @pytest.mark.slow
-def test_a_restarted_server_knows_where_the_learner_was(open_page: OpenPage, own_app: Callable[..., AppServer], allow_faults: Callable) -> None:
+def test_a_restarted_server_knows_where_the_learner_was(
+    open_page: OpenPage, own_app: Callable[..., AppServer], allow_faults: Callable
+) -> None:
     server = own_app()
     allow_faults("ERR_CONNECTION_REFUSED")
     allow_faults("ERR_INCOMPLETE_CHUNKED_ENCODING")
