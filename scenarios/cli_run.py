@@ -48,7 +48,7 @@ def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: 
             screen = None if as_json else _Screen(config)
             end = _follow(runs, run, screen.show if screen else lambda events: None, screen)
             if as_json:
-                print(json.dumps(end["summary"] or {"scenario": config.scenario, **end}), flush=True)
+                print(json.dumps({"scenario": config.scenario, **(end["summary"] or end)}), flush=True)
             if trace is not None:
                 _write(trace, trace_lines(run.run_dir))
             return end

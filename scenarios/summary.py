@@ -108,14 +108,16 @@ def one_gpu_epoch_seconds(config: RunConfig) -> float:
 
 
 def summarise(tally: Tally, samples: Sequence[Sample], *, outcome: str, source: str, digest: str) -> dict[str, Any]:
-    """The object that `run --json` prints and the record keeps. Fields without a steady part are None."""
+    """What the record keeps and `run --json` prints, beside the scenario's name. Fields without a steady part are None.
+
+    The name is left out: every viewer of the run gets this object, also those who are to find out what ran.
+    """
     config = tally.config
     steady = outcome == "finished"
     epoch_s = tally.epoch_seconds if steady else None
     rate = tally.samples_per_second if steady else None
     unique = tally.unique_fraction
     return {
-        "scenario": config.scenario,
         "source": source,
         "outcome": outcome,
         "gpus": [_gpu_means(rank, tally, samples, steady=steady) for rank in range(config.gpus)],

@@ -24,7 +24,7 @@ from scenarios.rank_pipe import RankPipe
 from scenarios.record import COMPUTED
 from scenarios.record_writer import RecordWriter
 from scenarios.recorder import Outgoing, Recorder, StepState
-from scenarios.settings import Settings
+from scenarios.settings import PROJECT_ROOT, Settings
 from scenarios.summary import Tally, expected, sentence, summarise
 from scenarios.worker.entry import rank_process
 from scenarios.worker.report import unpack_serials, unpack_span
@@ -185,7 +185,11 @@ class _Supervision:
             self._ranks[rank].done = True
             self._tally.checksums[rank] = message["checksum"]
         else:
-            self._fail(rank, message["type"], message["traceback"])
+            self._fail(rank, message["type"], self._neutral(message["traceback"]))
+
+    def _neutral(self, trace: str) -> str:
+        """A traceback as every viewer may read it: without this machine's folders, and without the experiment's name."""
+        return trace.replace(f"{PROJECT_ROOT}/", "").replace(f"scenarios/catalog/{self._config.scenario}.py", "train.py")
 
     def _fail(self, rank: int, kind: str, text: str) -> None:
         self._state.failures.append(Failure(rank=rank, kind=kind, text=text, order=len(self._state.failures)))

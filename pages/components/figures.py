@@ -84,7 +84,7 @@ def run_figure(
         figure.add_trace(
             go.Scatter(
                 x=[sample.end_ns / 1e9 for sample in mine], y=[getattr(sample, field) for sample in mine], name=f"GPU {rank}",
-                mode="lines", line={"color": colour, "width": 2, "shape": "hv" if metric == "learning_rate" else "linear"},
+                mode="lines", line={"color": colour, "width": 2, "shape": "vh"},
                 fill="tozeroy", connectgaps=False,
                 hovertemplate=f"GPU {rank}, %{{x:.1f}} s: %{{y:.4~g}} {unit}<extra></extra>",
             ),
@@ -99,7 +99,7 @@ def run_figure(
     figure.update_xaxes(gridcolor=palette.grid, zeroline=False)
     figure.update_xaxes(title_text="virtual seconds" if source == "virtual" else "seconds", row=max(1, len(ranks)), col=1)
     heading = f"{title}{f' ({unit})' if unit else ''}, {source}"
-    figure.update_layout(**_layout(palette, heading, height=90 + 78 * max(1, len(ranks))), showlegend=False)
+    figure.update_layout(**_layout(palette, heading, height=100 + 58 * max(1, len(ranks))), showlegend=False)
     return figure
 
 
