@@ -9,6 +9,7 @@ from html import escape
 
 import streamlit as st
 
+from lessons.attempts import StoreError
 from pages.components.focus import focus
 from pages.lesson_ask import answered_lines, question, question_form
 from pages.lesson_below import below
@@ -17,7 +18,11 @@ from pages.lesson_state import chosen_lesson, current, focus_target, link, said,
 from pages.lesson_tell import tell
 
 lesson = chosen_lesson()
-attempt = current(lesson)
+try:
+    attempt = current(lesson)
+except StoreError as fault:
+    st.error(f"{fault} Please reload in a moment.")
+    st.stop()
 view = view_of(lesson, attempt)
 asking = view.stage in ("question", "second_try")
 

@@ -52,12 +52,17 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
         st.segmented_control("How sure are you?", list(CERTAINTY), format_func=CERTAINTY.__getitem__, key=f"sure-{view.try_no}")
         with st.container(key="lock", horizontal=True, vertical_alignment="center"):
             st.form_submit_button("Lock in my answer", type="primary", key="lock-in", on_click=lock_in, args=(lesson, view.try_no))
-            sentence = said()
-            if sentence:
-                st.html(f'<p class="pg-said" role="alert">{escape(sentence)}</p>', width="content")
+            notice()
     glossary(view)
     with st.container(key="after-form"):
         st.button("Show the answer now", type="tertiary", key="escape", on_click=show_answer, args=(lesson,))
+
+
+def notice() -> None:
+    """What the last button could not do, if anything."""
+    sentence = said()
+    if sentence:
+        st.html(f'<p class="pg-said" role="alert">{escape(sentence)}</p>', width="content")
 
 
 def answered_lines(view: PublicView, attempt: Attempt | None) -> None:

@@ -86,10 +86,8 @@ def controls(lesson: Lesson, view: PublicView, run: Run | None) -> None:
             "Cause", list(titles), index=list(titles).index(shown), format_func=titles.__getitem__, key=f"cause-{shown}",
             on_change=choose_cause, args=(f"cause-{shown}",), label_visibility="collapsed", width="stretch",
         )
-        st.button(
-            "Run again" if run else "Run", key="again-run", type="secondary" if run else "primary", disabled=going,
-            on_click=start_run, args=(lesson, shown, knobs()),
-        )
+        if run is not None:  # without one the picture itself offers it
+            st.button("Run again", key="again-run", disabled=going, on_click=start_run, args=(lesson, shown, knobs()))
         knobs_popover(lesson, shown)
 
 
@@ -106,8 +104,6 @@ def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     """Under the lanes: the rest of an epoch that was too long to watch, and the other half of the answer."""
     summary = (summary_of(run.run_dir) if run is not None and outcome(run) == "finished" else None) or {}
     cause_shown = next((cause for cause in view.causes if cause.id == cause_id_shown(lesson, view)), None)
-    if cause_shown is not None and run is not None and outcome(run) is not None:
-        st.html(f'<p class="pg-note">{escape(cause_shown.shows)} {escape(cause_shown.note)}</p>')
     with st.container(key="outlook", horizontal=True, vertical_alignment="center", gap="small"):
         if run is not None and summary.get("epoch_seconds") and not summary.get("epoch_measured"):
             seen, epoch_s = 100 * summary["epochs_seen"], summary["epoch_seconds"]
@@ -121,3 +117,5 @@ def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
         if cause_shown is not None and cause_shown.id in lesson.key.causes:
             for half in (cause for cause in view.causes if cause.id in lesson.key.causes and cause != cause_shown):
                 st.button(f"Run the other half: {half.title}", key=f"half-{half.id}", on_click=start_run, args=(lesson, half.id))
+    if cause_shown is not None and run is not None and outcome(run) is not None:
+        st.html(f'<p class="pg-note">{escape(cause_shown.shows)} {escape(cause_shown.note)}</p>')

@@ -90,19 +90,20 @@ def ill_scenario(lesson: Lesson, view: PublicView) -> Scenario:
     return SCENARIOS[next(c.scenario for c in lesson.causes if c.matches_question)] if shown.name == lesson.fix else shown
 
 
-def fix(lesson: Lesson, scenario: Scenario, *, key: str) -> None:
-    """The difference to the healthy script, and one button that runs the fixed version."""
+def fix(lesson: Lesson, scenario: Scenario, *, key: str) -> bool:
+    """The difference to the healthy script, and one button that runs the fixed version. True when it was pressed."""
     healthy = SCENARIOS[lesson.fix]
     st.html(f'<p class="pg-note"><b>{escape(scenario.title)}.</b> {escape(scenario.what)} The fix: {escape(healthy.what)}</p>')
-    if st.button("Run the fixed version", type="primary", key=key, on_click=start_run, args=(lesson, FIX, knobs())):
-        st.rerun()
+    pressed = st.button("Run the fixed version", type="primary", key=key, on_click=start_run, args=(lesson, FIX, knobs()))
     st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py, the fix"))
+    return pressed
 
 
 @st.dialog("Apply the fix", width="large")
 def fix_dialog(lesson: Lesson, scenario: Scenario) -> None:
     """The same, called from the picture."""
-    fix(lesson, scenario, key="apply-fix-dialog")
+    if fix(lesson, scenario, key="apply-fix-dialog"):
+        st.rerun()  # closes the dialog
 
 
 def own_job(check: OwnJobCheck) -> None:
