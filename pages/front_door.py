@@ -1,7 +1,8 @@
 """The one HTML file that Streamlit serves, with what has to be in it before any script runs.
 
 Streamlit's client looks for its server under the page's own address first (`/lesson/_stcore/...`), which is two failed requests on
-every reload of a page; here it is told where the server is. Owns this one change. Must not know what pages show.
+every reload of a page; here it is told where the server is. The stylesheet comes with it, so that nothing is drawn without it and
+then jumps. Owns these changes. Must not know what pages show.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ def head_script(page_names: Sequence[str]) -> str:
 
 
 class FrontDoor:
-    """ASGI middleware: writes `head_script` and the app's title into every HTML answer."""
+    """ASGI middleware: writes `head_script`, the app's title and its stylesheet into every HTML answer."""
 
-    def __init__(self, app: ASGIApp, *, page_names: Sequence[str], title: str) -> None:
+    def __init__(self, app: ASGIApp, *, page_names: Sequence[str], title: str, style: str) -> None:
         self._app = app
         self._head = head_script(page_names).encode()
+        self._style = f"<style>{style}</style>".encode()
         self._title = f"<title>{title}</title>".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,6 +52,7 @@ class FrontDoor:
 
     async def _finish(self, held: dict[str, Any], send: Send) -> None:
         body: bytes = held["body"].replace(b"<title>Streamlit</title>", self._title, 1).replace(b"<head>", b"<head>" + self._head, 1)
+        body = body.replace(b"</body>", self._style + b"</body>", 1)  # after Streamlit's own rules, which are in the head
         headers = [(name, value) for name, value in held["start"]["headers"] if name.lower() not in (b"content-length", b"etag")]
         if body:
             headers.append((b"content-length", str(len(body)).encode()))

@@ -40,11 +40,12 @@ def stage(lesson: Lesson, view: PublicView, attempt: Attempt | None) -> None:
 
 
 def _picture(lesson: Lesson, view: PublicView, run: Run | None) -> None:
+    # Until all is told, the lane that the symptom names is set off, whatever the run: its accent gives nothing away.
     asking = view.stage in ASKING
     scenario = None if asking else scenario_shown(lesson, view)
     lanes(
         key="lanes", run_id=run.run_id if run else None, replay=_replayed(view, run),
-        odd_rank=scenario.odd_rank if scenario else 0 if view.still in ("only0", "low0") else None,
+        odd_rank=scenario.odd_rank if scenario and view.stage == "explained" else 0 if view.still in ("only0", "low0") else None,
         metric=scenario.opening_metric if scenario else "busy",
         prediction=None if asking else view.prediction, still=view.still if asking else None,
         next_steps=NEXT_STEPS if view.stage == "explained" else (), on_action=partial(act, lesson),

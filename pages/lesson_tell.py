@@ -28,7 +28,7 @@ def tell(lesson: Lesson, view: PublicView) -> None:
         _escape(lesson)
     elif view.stage == "run":
         st.html(
-            '<h2 class="pg-h">Your cause is running</h2>'
+            '<h2 class="pg-h">Watch the run of your cause</h2>'
             '<p class="pg-note">Compare its lanes with the dashed outline, your prediction. The verdict comes when it ends.</p>'
         )
         glossary(view)

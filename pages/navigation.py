@@ -1,4 +1,4 @@
-"""The script that Streamlit runs first: the pages, the stylesheet and what every page shows.
+"""The script that Streamlit runs first: the pages and what every page shows.
 
 Owns the frame around pages. Must not hold what only one page shows.
 """
@@ -21,7 +21,6 @@ page = st.navigation(
 )
 st.set_page_config(page_title=f"{page.title} - Shardlab", layout="wide", initial_sidebar_state="collapsed")
 st.logo(LOGO, size="medium")
-st.html(HERE / "theme.css")
 st.html(
     '<p class="pg-badge" title="The training code runs for real; times, memory and power are modelled.">Simulated timing, real DDP</p>'
 )

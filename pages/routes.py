@@ -10,6 +10,7 @@ import contextlib
 import gc
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -25,6 +26,8 @@ from scenarios.runs import get_runs
 PAGE_NAMES = ("lesson",)
 """Addresses of the pages in navigation.py, but for the first one."""
 
+STYLE = Path(__file__).with_name("theme.css")
+
 COLLECT_EVERY_S = 20.0
 """Streamlit's own collection after every script run is switched off in config.toml."""
 
@@ -36,7 +39,7 @@ def routes() -> list[BaseRoute]:
 
 def middleware() -> list[Middleware]:
     """What every request passes."""
-    return [Middleware(FrontDoor, page_names=PAGE_NAMES, title="Shardlab")]
+    return [Middleware(FrontDoor, page_names=PAGE_NAMES, title="Shardlab", style=STYLE.read_text(encoding="utf-8"))]
 
 
 @contextlib.asynccontextmanager
