@@ -58,7 +58,12 @@ def test_the_pages_known_to_the_front_door_are_those_of_the_navigation() -> None
 def test_the_settings_still_exist_in_this_streamlit() -> None:
     settings = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
     known = config.get_config_options(force_reparse=True)
-    names = {f"{section}.{name}": value for section, values in settings.items() for name, value in values.items() if not isinstance(value, dict)}
+    names = {
+        f"{section}.{name}": value
+        for section, values in settings.items()
+        for name, value in values.items()
+        if not isinstance(value, dict)
+    }
     assert [name for name in names if name not in known] == []
     assert names["runner.postScriptGC"] is False
     assert names["server.enableAgentApi"] is False, "it could answer the questions"
