@@ -47,6 +47,7 @@ def rank_process(config: RunConfig, *, rank: int, collective_limit_s: float, mes
     Waiting matters: a rank that leaves while a slower one still reads its last gradients would break that one's collective.
     """
     gc.freeze()  # pages shared with the launcher stay shared
+    gc.disable()  # a rank lives for seconds
     port = os.read(control_fd, 16).decode().strip()
     os.environ.update(
         MASTER_ADDR="127.0.0.1", MASTER_PORT=port, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(config.gpus),
