@@ -30,7 +30,7 @@ class Calibration:
     elementwise: float = 0.624
     """Fitted. Share of the counted bytes that element-wise kernels and norms really move: caches serve some, published
     scripts fuse others."""
-    host_us_per_sample: float = 8.74
+    host_us_per_sample: float = 8.525
     """Fitted to the scaling of rows with image input: time per image and step lost to each further rank that shares the host's input
     pipeline, on a host of the PCIe 4 generation; other hosts are faster or slower as their PCIe is."""
     contention: float = 0.35
