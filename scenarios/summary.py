@@ -142,12 +142,10 @@ def summarise(tally: Tally, samples: Sequence[Sample], *, outcome: str, source: 
 
 def _gpu_means(rank: int, tally: Tally, samples: Sequence[Sample], *, steady: bool) -> dict[str, Any]:
     start_ns, end_ns = tally.steady_start_ns, tally.virtual_s * 1e9
-    inside = [
-        sample
-        for sample in samples
-        if steady and sample.rank == rank and start_ns is not None
-        and sample.end_ns - SAMPLE_PERIOD_NS >= start_ns and sample.end_ns <= end_ns
-    ]
+    mine = [sample for sample in samples if steady and sample.rank == rank and start_ns is not None]
+    inside = [sample for sample in mine if sample.end_ns - SAMPLE_PERIOD_NS >= (start_ns or 0) and sample.end_ns <= end_ns]
+    if not inside:  # a run of a few steps: the periods that reach into the steady part
+        inside = [sample for sample in mine if sample.end_ns > (start_ns or 0)]
     return {
         "rank": rank,
         "gpu_util": _mean([sample.gpu_util for sample in inside]),
@@ -172,9 +170,10 @@ def sentence(summary: dict[str, Any]) -> str:
     """What is seen, from the figures alone: it never knows which script ran."""
     gpus = summary["gpus"]
     if summary["outcome"] == "out_of_memory":
+        fitted = summary["last_batch_that_fitted"]
         return (
             f"All {len(gpus)} GPUs filled up together: {summary['peak_memory_gib']:.0f} of {summary['memory_limit_gib']:.0f} GiB. "
-            f"A batch of {summary['last_batch_that_fitted']} was the last that fitted."
+            + (f"A batch of {fitted} was the last that fitted." if fitted else "Not even the first batch fitted.")
         )
     utils = [gpu["gpu_util"] for gpu in gpus]
     if summary["outcome"] != "finished" or any(util is None for util in utils):

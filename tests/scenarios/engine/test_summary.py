@@ -9,6 +9,7 @@ import pytest
 
 from scenarios.config import RunConfig
 from scenarios.summary import Tally, one_gpu_epoch_seconds, sentence, summarise
+from scenarios.telemetry import Sample
 
 S = 1_000_000_000
 
@@ -72,6 +73,19 @@ def test_out_of_memory_has_no_steady_part() -> None:
     assert summary["last_batch_that_fitted"] == 256
     assert summary["peak_memory_gib"] == 79.0
     assert "256 was the last that fitted" in sentence(summary)
+    assert "Not even the first batch fitted" in sentence({**summary, "last_batch_that_fitted": None})
+
+
+def test_a_run_of_a_few_steps_has_means_too() -> None:
+    short = Tally(config=RunConfig.parse({"scenario": "sharded", "gpus": 1}))
+    for step in range(1, 5):
+        short.step(0, report(step, 0.12 * step), array("i", [step]))
+    sample = Sample(
+        rank=0, end_ns=400_000_000, step=3, epoch=0, epoch_pct=10.0, gpu_util=97.0, sm_active=80.0, spin_pct=0.0, memory_gib=9.0,
+        power_w=300.0, learning_rate=0.1, weights_apart=0.0,
+    )
+    summary = summarise(short, [sample], outcome="finished", source="virtual", digest="")
+    assert summary["gpus"][0]["gpu_util"] == 97.0
 
 
 def summary_of(utils: list[float], **fields: Any) -> dict[str, Any]:
