@@ -38,7 +38,15 @@ def encode_event(event_id: int, event: str, data: dict[str, Any]) -> bytes:
 
 def read_events(run_dir: Path, after_id: int = 0) -> list[Event]:
     """All whole events with an id above `after_id`, in order; empty where there is no record yet."""
-    return [event for event in _json_lines(run_dir / EVENTS) if isinstance(event, dict) and event.get("id", 0) > after_id]
+    return [event for event in _json_lines(run_dir / EVENTS) if is_event(event) and event["id"] > after_id]
+
+
+def is_event(event: Any) -> bool:
+    """Whether it has the shape of an Event. What is inside its data is not looked at."""
+    return (
+        isinstance(event, dict)
+        and isinstance(event.get("id"), int) and isinstance(event.get("event"), str) and isinstance(event.get("data"), dict)
+    )
 
 
 def append_event(run_dir: Path, event: str, data: dict[str, Any]) -> int:
@@ -78,7 +86,7 @@ def summary_of(run_dir: Path) -> dict[str, Any] | None:
 def spans_of(run_dir: Path) -> Iterator[Span]:
     """The spans in the order of writing; damaged lines are left out."""
     for row in _json_lines(run_dir / SPANS):
-        if isinstance(row, list) and len(row) == 8 and row[1] in STREAMS and row[2] in KINDS:
+        if isinstance(row, list) and len(row) == 8 and row[1] in STREAMS and row[2] in KINDS and _numbers([row[0], *row[3:]]):
             rank, stream, kind, step, start_ns, end_ns, busy_ns, sm_active = row
             yield Span(
                 rank=rank, stream=stream, kind=kind, step=step,
@@ -105,27 +113,33 @@ def tick_of(samples: list[Sample]) -> dict[str, Any]:
 
 
 def samples_of(run_dir: Path) -> list[Sample]:
-    """All samples of a run, ordered by time and rank, as the viewers saw them."""
+    """All samples of a run, ordered by time and rank, as the viewers saw them; damaged ticks are left out."""
     samples: list[Sample] = []
     for event in read_events(run_dir):
         if event["event"] != "tick":
             continue
-        tick = event["data"]
-        for rank in range(len(tick["util"])):
-            samples.append(
-                Sample(
-                    rank=rank, end_ns=tick["t_ms"] * 1_000_000, step=tick["step"], epoch=tick["epoch"], epoch_pct=tick["epoch_pct"],
-                    gpu_util=tick["util"][rank], sm_active=tick["useful"][rank], spin_pct=tick["spin"][rank],
-                    memory_gib=tick["mem"][rank], power_w=tick["power"][rank],
-                    learning_rate=tick["lr"][rank], weights_apart=tick["apart"][rank],
-                )
-            )
+        try:
+            samples += _samples_of_tick(event["data"])
+        except (KeyError, TypeError, IndexError):
+            continue
     return samples
+
+
+def _samples_of_tick(tick: dict[str, Any]) -> list[Sample]:
+    return [
+        Sample(
+            rank=rank, end_ns=tick["t_ms"] * 1_000_000, step=tick["step"], epoch=tick["epoch"], epoch_pct=tick["epoch_pct"],
+            gpu_util=tick["util"][rank], sm_active=tick["useful"][rank], spin_pct=tick["spin"][rank],
+            memory_gib=tick["mem"][rank], power_w=tick["power"][rank],
+            learning_rate=tick["lr"][rank], weights_apart=tick["apart"][rank],
+        )
+        for rank in range(len(tick["util"]))
+    ]
 
 
 def source_of(run_dir: Path) -> str:
     """`virtual` or `nvml`, as the record's head says; `unknown` where the record has none."""
-    return next((str(event["data"]["source"]) for event in read_events(run_dir) if event["event"] == "head"), "unknown")
+    return next((str(event["data"].get("source", "unknown")) for event in read_events(run_dir) if event["event"] == "head"), "unknown")
 
 
 def samples_csv(run_dir: Path) -> str:
@@ -183,11 +197,15 @@ def _rounded(value: float | None, digits: int) -> float | None:
     return None if value is None else round(value, digits)
 
 
+def _numbers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
+
+
 def _json_lines(path: Path) -> Iterator[Any]:
     """Every whole line that is JSON. What follows the last newline is not whole."""
     try:
         file = path.open("rb")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return
     with file:
         for line in file:
@@ -195,5 +213,5 @@ def _json_lines(path: Path) -> Iterator[Any]:
                 return
             try:
                 yield json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue

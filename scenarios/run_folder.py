@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from scenarios.config import RunConfig
-from scenarios.record import EVENTS, append_event, end_of, read_events
+from scenarios.record import EVENTS, append_event, end_of, is_event, read_events
 
 Pace = Literal["live", "fast"]
 
@@ -125,7 +125,7 @@ class RunFolder:
                 run_id=run_id, config=RunConfig.parse(head["config"]), created_s=float(head["created_s"]), pace=pace,
                 owner=str(head.get("owner", "")), outcome=str(end["outcome"]) if end else None, expected=bool(end and end.get("expected")),
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def orphaned(self, entry: Entry) -> bool:
@@ -161,7 +161,7 @@ def last_end(run_dir: Path) -> dict[str, Any] | None:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
             tail = file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     lines = tail[: tail.rfind(b"\n") + 1].splitlines()
     if len(lines) < 2 and size > _TAIL_BYTES:
@@ -169,11 +169,11 @@ def last_end(run_dir: Path) -> dict[str, Any] | None:
     for line in reversed(lines[-3:]):
         try:
             event = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(event, dict) and event.get("event") == "end":
-            data = event["data"]
-            return data if isinstance(data, dict) and "outcome" in data else None
+        if is_event(event) and event["event"] == "end":
+            data: dict[str, Any] = event["data"]
+            return data if "outcome" in data else None
     return None
 
 
@@ -189,7 +189,8 @@ def has_begun(run_dir: Path) -> bool:
 
 def shown_until_ms(run_dir: Path) -> int:
     """Virtual milliseconds up to which a record has samples."""
-    return max((int(event["data"]["t_ms"]) for event in read_events(run_dir) if event["event"] == "tick"), default=0)
+    times_ms = (event["data"].get("t_ms") for event in read_events(run_dir) if event["event"] == "tick")
+    return max((t_ms for t_ms in times_ms if isinstance(t_ms, int)), default=0)
 
 
 def end_data(outcome: str, sentence: str, *, t_ms: int = 0, error: str | None = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from typing import IO, Any
 
 from scenarios.exit_signals import on_exit_signal
-from scenarios.record import EVENTS
+from scenarios.record import EVENTS, is_event
 from scenarios.runs import Run, Runs
 
 POLL_S = 0.025
@@ -180,9 +180,10 @@ class Tail:
         for line in data.splitlines():
             try:
                 event = json.loads(line)
-                self._add(int(event["id"]), str(event["event"]), event["data"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, RecursionError):
                 continue
+            if is_event(event):
+                self._add(event["id"], event["event"], event["data"])
         self._last_s = time.monotonic()
         self._wake_all()
         return True

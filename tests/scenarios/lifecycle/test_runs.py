@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
 import pytest
 
-from scenarios.record import end_of, read_events
+from scenarios.record import csv_lines, end_of, read_events, samples_of, trace_lines
 from scenarios.run_folder import RunFolder
 from scenarios.runs import QueueFull, Run, Runs
 from tests.scenarios.lifecycle.conftest import MakeRuns, ended, paced, wait_until
@@ -207,6 +208,32 @@ def test_damaged_records_are_survived(make_runs: MakeRuns, tmp_path: Path) -> No
     assert ids == list(range(1, len(ids) + 1))
     assert state_of(again, empty) == "interrupted"
     assert again.recording(paced(4)) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"id":null,"event":"tick","data":{}}', '{"id":"4","event":"tick","data":{}}', '{"id":4}', '{"id":4,"event":"tick"}',
+     '{"id":4,"event":"tick","data":{}}', '{"id":4,"event":"tick","data":{"t_ms":null,"util":[1]}}', '{"id":4,"event":"end","data":null}',
+     '{"id":4,"event":"end"}', "[" * 100_000],
+    ids=lambda line: line[:50],
+)  # fmt: skip
+def test_a_line_of_the_wrong_shape_stops_no_server_and_costs_only_itself(make_runs: MakeRuns, line: str) -> None:
+    """JSON that is no event, in the middle of a record and as its last line, where the next server looks for the end."""
+    runs = make_runs()
+    cut = ended(runs, runs.start(paced(4), viewer="a"))
+    runs.close()
+    events = cut.run_dir / "events.jsonl"
+    head, *others = events.read_bytes().splitlines(keepends=True)
+    wrong = line.encode() + b"\n"
+    events.write_bytes(b"".join([head, wrong, *others[:-1], wrong]))
+    (cut.run_dir / "spans.jsonl").write_text('[0,"host","load",0,null,null,0,0]\n' + line + "\n")
+    samples = len(samples_of(cut.run_dir))
+
+    again = make_runs()
+    assert state_of(again, cut) == "interrupted"
+    assert end_sentence(cut) == "The server restarted at 0.8 s; shown up to there."
+    assert len(list(csv_lines(cut.run_dir))) == 1 + samples > 8
+    assert json.loads("".join(trace_lines(cut.run_dir)))["traceEvents"] == []
 
 
 def test_a_second_server_leaves_the_runs_of_a_living_one_alone(make_runs: MakeRuns) -> None:
