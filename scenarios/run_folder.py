@@ -109,7 +109,7 @@ class RunFolder:
         """All readable records, oldest first. A damaged one is left where it is and left out here."""
         try:
             names = [name for name in os.listdir(self.root) if RUN_ID.fullmatch(name)]
-        except FileNotFoundError:
+        except OSError:  # no folder yet, or no folder at all: each run will say so
             return []
         entries = [entry for entry in (self.read(name) for name in names) if entry is not None]
         return sorted(entries, key=lambda entry: entry.created_s)

@@ -236,6 +236,16 @@ def test_a_line_of_the_wrong_shape_stops_no_server_and_costs_only_itself(make_ru
     assert json.loads("".join(trace_lines(cut.run_dir)))["traceEvents"] == []
 
 
+def test_a_data_folder_that_is_a_file_fails_each_run_and_no_server(make_runs: MakeRuns, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("?")
+    runs = make_runs()
+    run = runs.start(paced(4), viewer="a")
+    assert run.state == "failed"
+    assert run.unwritten_end is not None
+    assert run.unwritten_end["sentence"] == "The run could not be recorded: Not a directory."
+    assert state_of(runs, run) == "failed"
+
+
 def test_a_second_server_leaves_the_runs_of_a_living_one_alone(make_runs: MakeRuns) -> None:
     runs = make_runs()
     run = runs.start(paced(30), viewer="a")
