@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from lessons.loader import CONTENT, read_lessons
 from lessons.model import LessonSet
+from scenarios.cli_output import guarded
 from scenarios.settings import load_settings
 
 WELL, FAULTY, UNUSABLE = 0, 1, 2
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"FOLDER={str(options.folder)!r}: must be a folder that holds one folder per lesson", file=sys.stderr)
         return UNUSABLE
     try:
-        return _check(options.folder, run=options.run, as_json=options.json)
+        return guarded(lambda: _check(options.folder, run=options.run, as_json=options.json))
     except ValueError as error:  # a setting in the environment that cannot be used
         print(error, file=sys.stderr)
         return UNUSABLE

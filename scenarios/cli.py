@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from scenarios.catalog import SCENARIOS
 from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
+from scenarios.cli_output import guarded
 from scenarios.cli_run import run_command
 from scenarios.config import RunConfig
 from scenarios.machine import real_gpus, why_virtual
@@ -62,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as end:
         return int(end.code or 0)
     try:
-        return int(options.command(options))
+        return guarded(lambda: int(options.command(options)))
     except ValueError as error:
         complain(str(error))
         return UNUSABLE

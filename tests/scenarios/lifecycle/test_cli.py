@@ -84,6 +84,17 @@ def test_unusable_settings_cost_one_line(capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr().err.startswith("SHARDLAB_RUN_LIMIT_S='soon': ")
 
 
+@pytest.mark.parametrize("words", ["scenarios list", "scenarios list --json", "scenarios validate --json", "lessons check"])
+def test_output_that_cannot_be_written_costs_one_line(words: str) -> None:
+    """Into a pipe that nobody reads, and onto a full disk."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as pipe, open("/dev/full", "wb") as full:
+        for output, reason in ((pipe, "Broken pipe"), (full, "No space left on device")):
+            done = subprocess.run([sys.executable, "-m", *words.split()], stdout=output, stderr=subprocess.PIPE, text=True, timeout=60)
+            assert (done.returncode, done.stderr) == (1, f"The command broke off: {reason}.\n")
+
+
 def test_predict_says_what_it_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["predict", "--model", "bert_large", "--gpu", "a100-80gb", "--batch", "32", "--gpus", "2", "--seq-len", "384"]
     assert main([*asked, "--json"]) == 0
