@@ -11,7 +11,7 @@ from tests.browser.lanes_harness import LanesServer, run_of
 
 server = LanesServer()
 server.set("endless", run_of(400), pace_s=0.1, hold=True)
-server.set("short", run_of(10), hold=True)
+server.set("long", run_of(390), hold=True)  # at 78 s at once, where "endless" is after 39 s only
 
 
 async def opened(_: Request) -> PlainTextResponse:

@@ -12,7 +12,7 @@ st.button("Rerun")
 if st.button("Other metric"):
     st.session_state["metric"] = "power"
 if st.button("Other run"):
-    st.session_state["run"] = "short"
+    st.session_state["run"] = "long"
 st.write(f"script run {st.session_state['script_runs']}")
 if not st.checkbox("Hide"):
     result = lanes(

@@ -38,7 +38,7 @@ def test_reruns_keep_the_picture_and_its_feed(own_app: Callable[..., AppServer],
     assert feeds(page, server) == "1 1"
 
     page.get_by_role("button", name="Other run").click()
-    expect(page.locator(".sl-main")).to_have_text("Live 2.0 s")
+    expect(page.locator(".sl-main")).to_have_text("Live 78.0 s")
     expect(root).to_have_attribute("data-mark", "same")
     page.get_by_text("Hide").click()
     expect(root).to_have_count(0)
