@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -19,6 +18,7 @@ from scenarios.costs.gpus import GPUS
 from scenarios.costs.models import MODELS
 from scenarios.costs.predict import predict
 from scenarios.costs.validate import validate
+from scenarios.faults import fault_line, one_of
 
 PREDICT_OPTIONS = {
     "model": f"one of {', '.join(MODELS)} (required)",
@@ -51,12 +51,12 @@ class _Question(BaseModel):
     @field_validator("model")
     @classmethod
     def _known_model(cls, value: str) -> str:
-        return _one_of(value, MODELS)
+        return one_of(value, MODELS)
 
     @field_validator("gpu")
     @classmethod
     def _known_gpu(cls, value: str) -> str:
-        return _one_of(value, GPUS)
+        return one_of(value, GPUS)
 
     @model_validator(mode="after")
     def _sequences(self) -> _Question:
@@ -143,18 +143,9 @@ def _gib(value: float | None) -> str:
     return "n/a" if value is None else f"{value:.1f}"
 
 
-def _one_of(value: str, allowed: Mapping[str, object]) -> str:
-    if value not in allowed:
-        raise ValueError(f"must be one of {', '.join(allowed)}")
-    return value
-
-
 def _fault(error: ValidationError) -> str:
     fault = error.errors()[0]
-    message = fault["msg"].removeprefix("Value error, ")
-    if not fault["loc"]:
-        return message
-    field = str(fault["loc"][0])
     if fault["type"] == "missing":
+        field = str(fault["loc"][0])
         return f"{field}=None: must be given with --{field.replace('_', '-')}: {PREDICT_OPTIONS[field]}"
-    return f"{field}={str(fault['input'])[:60]!r}: {message}"
+    return fault_line(error, _Question)

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from scenarios.catalog import SCENARIOS
 from scenarios.costs.gpus import GPUS
 from scenarios.costs.models import MODELS
+from scenarios.faults import fault_line, one_of
 
 Precision = Literal["fp32", "tf32", "amp"]
 
@@ -55,22 +56,22 @@ class RunConfig(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            raise ValueError(_first_fault(error)) from None
+            raise ValueError(fault_line(error, cls)) from None
 
     @field_validator("scenario")
     @classmethod
     def _known_scenario(cls, value: str) -> str:
-        return _one_of(value, SCENARIOS)
+        return one_of(value, SCENARIOS)
 
     @field_validator("gpu")
     @classmethod
     def _known_gpu(cls, value: str) -> str:
-        return _one_of(value, GPUS)
+        return one_of(value, GPUS)
 
     @field_validator("model")
     @classmethod
     def _known_model(cls, value: str) -> str:
-        return value if value == "" else _one_of(value, MODELS)
+        return value if value == "" else one_of(value, MODELS)
 
     @model_validator(mode="before")
     @classmethod
@@ -91,16 +92,3 @@ class RunConfig(BaseModel):
         """Equal for equal configs: the key of single flight and of recordings."""
         text = json.dumps(self.model_dump(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-def _one_of(value: str, allowed: Mapping[str, object]) -> str:
-    if value not in allowed:
-        raise ValueError(f"must be one of {', '.join(allowed)}")
-    return value
-
-
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    field = str(fault["loc"][0]) if fault["loc"] else "config"
-    message = fault["msg"].removeprefix("Value error, ")
-    return f"{field}={str(fault['input'])[:60]!r}: {message}"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from scenarios.faults import fault_line
+
 PREFIX = "SHARDLAB_"
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,6 +49,5 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0])
-        raise ValueError(f"{PREFIX}{name.upper()}={values.get(name)!r}: {first['msg']}") from None
+        name, rest = fault_line(error, Settings).split("=", 1)
+        raise ValueError(f"{PREFIX}{name.upper()}={rest}") from None

@@ -44,7 +44,7 @@ def test_an_empty_link_asks_for_nothing() -> None:
     [
         ({"gpus": "99"}, "gpus", "gpus='99'"),
         ({"gpus": "many"}, "gpus", "gpus='many'"),
-        ({"gpus": "0"}, "gpus", "greater than or equal to 1"),
+        ({"gpus": "0"}, "gpus", "must be an integer from 1 to 8"),
         ({"batch": "-1"}, "batch", "batch='-1'"),
         ({"batch": "1e9"}, "batch", "batch='1e9'"),
         ({"gpu": "abacus"}, "gpu", "must be one of"),
