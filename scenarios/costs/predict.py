@@ -15,7 +15,7 @@ from scenarios.costs.footprint import Path, memory
 from scenarios.costs.gpus import GPUS
 from scenarios.costs.pricing import step_costs
 from scenarios.costs.shapes import StepCosts
-from scenarios.virtual.device import DeviceSetup, VirtualDevice
+from scenarios.virtual.simulate import steady_step_seconds
 
 _STEPS, _WARM_UP = 10, 3
 
@@ -65,18 +65,4 @@ def micro_step_seconds(
 
 @lru_cache(maxsize=256)
 def _step_seconds(costs: StepCosts, *, gpu: str, world: int) -> float:
-    """Mean seconds of a steady step of `world` virtual devices."""
-    devices = [
-        VirtualDevice(DeviceSetup(rank=rank, world=world, gpu=gpu, seed=0, workers=1, decode_on_gpu=False), lambda span: None)
-        for rank in range(world)
-    ]
-    ends_ns = []
-    for _ in range(_STEPS):
-        for device in devices:
-            device.forward(costs)
-        arrivals = [device.arrival(costs) for device in devices]
-        for device in devices:
-            device.backward(arrivals)
-            device.optimizer(costs)
-        ends_ns.append(max(device.compute_ns for device in devices))
-    return (ends_ns[-1] - ends_ns[_WARM_UP - 1]) / (_STEPS - _WARM_UP) / 1e9
+    return steady_step_seconds(costs, gpu=gpu, world=world, steps=_STEPS, warm_up=_WARM_UP)

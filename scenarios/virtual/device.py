@@ -18,10 +18,11 @@ from scenarios.virtual.jitter import factor, jittered
 from scenarios.virtual.loader import LoaderQueue
 
 NCCL_SM_SHARE = 0.15
-"""Share of the SMs that an all-reduce's kernel holds, moving data or spinning: 16 channels, one block each, of the 108 SMs of an A100."""
+"""Share of the SMs that an all-reduce's kernel holds, moving data or spinning. Our assumption:
+16 channels, one block each, of the 108 SMs of an A100."""
 
 NCCL_PEER_SM_SHARE = 0.04
-"""The same of a transfer between two GPUs, which NCCL gives fewer channels: four blocks."""
+"""The same of a transfer between two GPUs, which NCCL gives fewer channels. Our assumption: four blocks."""
 
 STEPS_AHEAD = 1
 """How many steps the host may launch ahead of its GPU: the launch queue holds about a thousand kernels, one ResNet-50 step."""

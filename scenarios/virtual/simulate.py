@@ -5,10 +5,12 @@ The baseline of `speedup_vs_one_gpu`, and the engine of predictions. It calls th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from scenarios.costs import pricing
 from scenarios.costs.models import MODELS
+from scenarios.costs.shapes import StepCosts
 from scenarios.telemetry import Span
 from scenarios.virtual.device import DeviceSetup, VirtualDevice
 
@@ -30,19 +32,34 @@ def step_seconds(
     `decode=False` trains on ready-made (synthetic) samples, as most published figures do.
     """
     costs = pricing.step_costs(model=model, gpu=gpu, precision=precision, batch=batch, world=world)
+    cpu_ns = cpu_decode_ns_per_sample(model=model, world=world) if decode and not decode_on_gpu else 0
+
+    def feed(device: VirtualDevice) -> None:
+        if decode:
+            device.load(batch, cpu_ns)
+            device.decode(costs)
+
+    return steady_step_seconds(
+        costs, gpu=gpu, world=world, seed=seed, decode_on_gpu=decode_on_gpu, feed=feed, steps=steps, warm_up=warm_up
+    )
+
+
+def steady_step_seconds(
+    costs: StepCosts, *, gpu: str, world: int, steps: int, warm_up: int, seed: int = 0, decode_on_gpu: bool = True,
+    feed: Callable[[VirtualDevice], None] = lambda device: None,
+) -> float:
+    """Mean virtual seconds of one step of `world` devices that all cost the same, the first `warm_up` of `steps` left out.
+
+    `feed` brings a device its batch at the start of each step; by default the samples are there.
+    """
     devices = [
-        VirtualDevice(
-            DeviceSetup(rank=rank, world=world, gpu=gpu, seed=seed, workers=WORKERS, decode_on_gpu=decode_on_gpu), _drop
-        )
+        VirtualDevice(DeviceSetup(rank=rank, world=world, gpu=gpu, seed=seed, workers=WORKERS, decode_on_gpu=decode_on_gpu), _drop)
         for rank in range(world)
     ]
-    cpu_ns = cpu_decode_ns_per_sample(model=model, world=world) if decode and not decode_on_gpu else 0
     ends_ns: list[int] = []
     for _ in range(steps):
         for device in devices:
-            if decode:
-                device.load(batch, cpu_ns)
-                device.decode(costs)
+            feed(device)
             device.forward(costs)
         arrivals = [device.arrival(costs) for device in devices]
         for device in devices:
@@ -53,12 +70,10 @@ def step_seconds(
 
 
 HOST_CORES = 64
-"""Physical cores of the host that eight GPUs share, as in a DGX H100's or DGX A100's class of machine (112 and 128 cores); our choice
-is a common cloud size."""
+"""Physical cores of the host that the GPUs share. Our choice, not fitted."""
 
 CPU_DECODE_NS = 9_000_000
-"""JPEG decoding, random resized crop and flip of one ImageNet sample on one core: about 110 images/s, the order that
-torchvision's PIL path reaches."""
+"""JPEG decoding, random resized crop and flip of one ImageNet sample on one core, about 110 images/s. Our estimate, not fitted."""
 
 
 def cpu_decode_ns_per_sample(*, model: str, world: int) -> int:
