@@ -17,6 +17,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
+from lessons import NoLessonsError
 from pages.front_door import FrontDoor
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
@@ -64,5 +65,8 @@ async def _collect() -> None:
 def log_script_error(error: Exception) -> bool:
     """Keep the traceback in the server's log and show visitors a sentence instead."""
     logging.getLogger("shardlab").error("a page failed", exc_info=error)
-    st.error("This page met a fault that is not yours. It was noted; please reload.", icon=":material/error:")
+    if isinstance(error, NoLessonsError):
+        st.error("There is no lesson to show. Whoever runs this server finds the reason with `python -m lessons check`.")
+    else:
+        st.error("This page met a fault that is not yours. It was noted; please reload.", icon=":material/error:")
     return True
