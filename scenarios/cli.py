@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -112,6 +113,8 @@ def _run(options: argparse.Namespace) -> int:
     trace: Path | None = options.trace
     if trace is not None and (trace.is_dir() or not trace.parent.is_dir()):
         raise ValueError(f"trace={str(trace)!r}: must be a file in a folder that exists")
+    if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
+        raise ValueError(f"trace={str(trace)!r}: must be a file that may be written")
     end = run_command(config, load_settings(), as_json=options.json, trace=trace)
     if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):
         return DONE

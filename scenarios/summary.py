@@ -171,8 +171,9 @@ def sentence(summary: dict[str, Any]) -> str:
     gpus = summary["gpus"]
     if summary["outcome"] == "out_of_memory":
         fitted = summary["last_batch_that_fitted"]
+        filled = "The GPU filled up" if len(gpus) == 1 else f"All {len(gpus)} GPUs filled up together"
         return (
-            f"All {len(gpus)} GPUs filled up together: {summary['peak_memory_gib']:.0f} of {summary['memory_limit_gib']:.0f} GiB. "
+            f"{filled}: {summary['peak_memory_gib']:.0f} of {summary['memory_limit_gib']:.0f} GiB. "
             + (f"A batch of {fitted} was the last that fitted." if fitted else "Not even the first batch fitted.")
         )
     utils = [gpu["gpu_util"] for gpu in gpus]

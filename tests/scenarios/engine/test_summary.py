@@ -74,6 +74,8 @@ def test_out_of_memory_has_no_steady_part() -> None:
     assert summary["peak_memory_gib"] == 79.0
     assert "256 was the last that fitted" in sentence(summary)
     assert "Not even the first batch fitted" in sentence({**summary, "last_batch_that_fitted": None})
+    assert sentence(summary).startswith("All 2 GPUs filled up together: 79 of 79 GiB.")
+    assert sentence({**summary, "gpus": summary["gpus"][:1]}).startswith("The GPU filled up: 79 of 79 GiB.")
 
 
 def test_a_run_of_a_few_steps_has_means_too() -> None:
