@@ -104,7 +104,10 @@ def run_figure(
 
 
 def race_figure(racers: Sequence[Racer], *, dark: bool = False) -> go.Figure:
-    """Epoch progress of several runs on one virtual clock, to a common finish line. Opens finished; Play runs it again."""
+    """Epoch progress of several runs on one virtual clock, to a common finish line, each labelled where it ends.
+
+    Opens finished; Play runs it again.
+    """
     palette = DARK if dark else LIGHT
     end_s = max((max(racer.epoch_s, racer.progress[-1][0]) for racer in racers if racer.progress), default=1.0)
     figure = go.Figure(
@@ -125,6 +128,7 @@ def race_figure(racers: Sequence[Racer], *, dark: bool = False) -> go.Figure:
             xanchor="right" if racer.epoch_s > 0.6 * end_s else "left", font={"color": palette.text(racer.role), "size": 14},
         )
     figure.update_layout(**_layout(palette, "One epoch, three ways of feeding eight GPUs", height=420), **_play_button(palette))
+    figure.update_layout(showlegend=False)
     figure.update_xaxes(title_text="virtual seconds", range=[0, end_s * 1.02], gridcolor=palette.grid, zeroline=False)
     figure.update_yaxes(
         title_text="epoch trained (%)", range=[0, 112], tickvals=[0, 25, 50, 75, 100], gridcolor=palette.grid, zeroline=False
@@ -155,7 +159,6 @@ def _play_button(palette: Palette) -> dict[str, Any]:
                 ],
             }
         ],
-        "legend": {"orientation": "h", "x": 1, "xanchor": "right", "y": -0.2, "yanchor": "top"},
     }
 
 
