@@ -71,6 +71,19 @@ def state(page: Page, wanted: str) -> None:
     expect(page.locator(".sl-root")).to_have_attribute("data-state", wanted)
 
 
+def tile_places(page: Page) -> list[list[float]]:
+    """Where the tiles are, in px from the picture's corner: the page itself may be scrolled, and a shorter one scrolls back."""
+    places: list[list[float]] = page.evaluate(
+        """() => {
+            const corner = document.querySelector(".sl-root").getBoundingClientRect();
+            return [...document.querySelectorAll(".sl-tile")]
+                .map((tile) => tile.getBoundingClientRect())
+                .map((box) => [box.x - corner.x, box.y - corner.y]);
+        }"""
+    )
+    return places
+
+
 def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
@@ -217,14 +230,14 @@ def test_the_metric_switch_by_keyboard(picture: OpenPicture) -> None:
 def test_tiles_keep_their_places(picture: OpenPicture, feed: LanesServer) -> None:
     page = picture("live")
     state(page, "running")
-    before = page.locator(".sl-tile").evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect()).map(box => [box.x, box.y])")
+    before = tile_places(page)
     expect(page.locator(".sl-tile").nth(1)).to_contain_text("at this rate")
     feed.set("long", [*run_of(60), end("finished", 12_000, summary=summary(epoch_measured=False, epoch_seconds=32.0, times_trained=8.0))])
     mount(page, "long")
     state(page, "finished")
     assert page.locator(".sl-tile dd").all_inner_texts() == ["2.2×", "32 s", "8 times", "4,816/s"]
     expect(page.locator(".sl-tile").nth(1)).to_contain_text("at this rate")
-    after = page.locator(".sl-tile").evaluate_all("nodes => nodes.map(node => node.getBoundingClientRect()).map(box => [box.x, box.y])")
+    after = tile_places(page)
     assert before == after
 
 
