@@ -59,16 +59,25 @@ def preload() -> Supervise:
 
 
 def _fill_caches() -> None:
-    """What every rank of a default run would work out for itself: its costs, its data, and the source lines torch looks up when seeding."""
+    """What every rank of a default run would work out for itself: its costs, its data, and what torch looks up at the first seed and step.
+
+    No backward pass and no collective: they would start threads.
+    """
     import torch
 
-    from scenarios.worker.data import numbered_rows
+    from scenarios.worker.data import ProxyNetwork, numbered_rows
+    from scenarios.worker.exchange import Sketch
 
     for scenario in SCENARIOS:
         config = RunConfig.parse({"scenario": scenario})
         step_costs(model=config.model, gpu=config.gpu, precision=config.precision, batch=config.batch, world=config.gpus)
         numbered_rows(MODELS[config.model].epoch_samples)
     torch.manual_seed(0)
+    parameters = list(ProxyNetwork().parameters())
+    Sketch(parameters).take()
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    torch.optim.SGD(parameters, lr=0.1, momentum=0.9).step()
 
 
 def threads() -> int:

@@ -8,6 +8,7 @@ in its part. Owns the encoding and the communication hook.
 # No `from __future__ import annotations` here: DDP compares the hook's annotations with the classes themselves.
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import torch
 import torch.distributed as dist
@@ -58,6 +59,13 @@ def gradient_hook(
     return hook
 
 
+@lru_cache(maxsize=2)
+def projection(rows: int, columns: int) -> Tensor:
+    """A random matrix (rows, columns) that keeps lengths on average; cached, so that forked ranks share what the launcher made."""
+    matrix = torch.randn(rows, columns, generator=torch.Generator().manual_seed(64))
+    return matrix.div_(rows**0.5)
+
+
 class Sketch:
     """A random projection of the parameters, by whose distance the distance of two replicas is estimated.
 
@@ -67,10 +75,8 @@ class Sketch:
     SIZE = 64
 
     def __init__(self, parameters: Sequence[Tensor]) -> None:
-        count = sum(parameter.numel() for parameter in parameters)
-        generator = torch.Generator().manual_seed(64)
         self._parameters = parameters
-        self._projection = torch.randn(self.SIZE, count, generator=generator) / self.SIZE**0.5
+        self._projection = projection(self.SIZE, sum(parameter.numel() for parameter in parameters))
 
     @torch.no_grad()
     def take(self) -> Tensor:
