@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from scenarios.catalog import SCENARIOS
 from scenarios.costs.gpus import GPUS
+from scenarios.costs.links import LINKS
 from scenarios.costs.models import MODELS
 from scenarios.faults import fault_line, one_of
 
@@ -45,6 +46,14 @@ class RunConfig(BaseModel):
     """rank0_loading: hand shards out over the host, or GPU to GPU."""
     preprocess: Literal["gpu", "cpu"] = "gpu"
     """Where samples are decoded and augmented."""
+    workers: int = Field(default=8, ge=0, le=32)
+    """DataLoader workers of each rank."""
+    link: str = ""
+    """What joins the GPUs of the node; empty means the GPU's own link."""
+    straggler: int | None = Field(default=None, ge=0, le=7)
+    """The rank whose GPU is slow; None: no rank."""
+    straggler_pct: int = Field(default=50, ge=1, le=400)
+    """By how much its kernels take longer."""
     backend: Literal["auto", "virtual", "cuda"] = "auto"
 
     @classmethod
@@ -72,6 +81,17 @@ class RunConfig(BaseModel):
     @classmethod
     def _known_model(cls, value: str) -> str:
         return value if value == "" else one_of(value, MODELS)
+
+    @field_validator("link")
+    @classmethod
+    def _known_link(cls, value: str) -> str:
+        return value if value == "" else one_of(value, LINKS)
+
+    @model_validator(mode="after")
+    def _straggler_is_a_rank(self) -> Self:
+        if self.straggler is not None and self.straggler >= self.gpus:
+            raise ValueError(f"straggler='{self.straggler}': must be a rank from 0 to {self.gpus - 1}")
+        return self
 
     @model_validator(mode="before")
     @classmethod

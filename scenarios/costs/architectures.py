@@ -18,6 +18,8 @@ from torch.nn import functional as fn
 
 MLP_WIDTH = 128
 MLP_BLOCKS = 270
+MLP_WIDE_WIDTH = 4096
+MLP_WIDE_BLOCKS = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,8 +182,9 @@ class Gpt2(nn.Module):
         return fn.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
 
 
-class DeepNarrowMlp(nn.Module):
-    """Residual blocks of LayerNorm, Linear and GELU: thousands of kernels, none of which fills a GPU."""
+class Mlp(nn.Module):
+    """Residual blocks of LayerNorm, Linear and GELU. Deep and narrow: thousands of kernels, none of which fills a GPU. Wide and shallow:
+    few operations for each of its many gradients."""
 
     def __init__(self, *, width: int, blocks: int) -> None:
         super().__init__()
@@ -220,6 +223,10 @@ def _mlp_batch(samples: int, seq_len: int) -> tuple[Tensor, ...]:
     return torch.empty(samples, MLP_WIDTH), _long(samples)
 
 
+def _mlp_wide_batch(samples: int, seq_len: int) -> tuple[Tensor, ...]:
+    return torch.empty(samples, MLP_WIDE_WIDTH), _long(samples)
+
+
 def _images(build: Callable[[], nn.Module]) -> Architecture:
     return Architecture(build=build, batch=_image_batch, has_sequences=False, optimizer="sgd")
 
@@ -232,7 +239,10 @@ ARCHITECTURES: dict[str, Architecture] = {
     "bert_large_pretrain": Architecture(build=lambda: Bert(pretrain=True), batch=_bert_batch, has_sequences=True, optimizer="adamw"),
     "gpt2_medium": Architecture(build=Gpt2, batch=_gpt2_batch, has_sequences=True, optimizer="adamw"),
     "mlp": Architecture(
-        build=lambda: DeepNarrowMlp(width=MLP_WIDTH, blocks=MLP_BLOCKS), batch=_mlp_batch, has_sequences=False, optimizer="sgd",
+        build=lambda: Mlp(width=MLP_WIDTH, blocks=MLP_BLOCKS), batch=_mlp_batch, has_sequences=False, optimizer="sgd",
+    ),
+    "mlp_wide": Architecture(
+        build=lambda: Mlp(width=MLP_WIDE_WIDTH, blocks=MLP_WIDE_BLOCKS), batch=_mlp_wide_batch, has_sequences=False, optimizer="sgd",
     ),
 }
 """By table name: bert_large's two published tasks are two walks."""

@@ -9,9 +9,6 @@ GA102 and Ada white papers for RTX 3090 and 4090). Tensor rates are dense, with 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-Link = Literal["nvlink", "pcie"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,11 +30,8 @@ class Gpu:
     memory_gib: float
     """What PyTorch reports as total capacity ("GPU 0 has a total capacity of ..."): less than the name says."""
     sms: int
-    link: Link
-    bus_gb_s: float
-    """NCCL's bus bandwidth of a large ring all-reduce among eight GPUs."""
-    collective_latency_us: float
-    """Latency of one ring step of an NCCL all-reduce."""
+    link: str
+    """What joins the GPUs of one node, by default: a key of LINKS."""
     pcie_gb_s: float
     """One pinned copy between host and GPU."""
     idle_w: float
@@ -50,10 +44,6 @@ class Gpu:
     """JPEG decoding and augmentation of ImageNet-sized images with kernels, images a second."""
     decode_source: str
 
-
-# Large-message bus bandwidths of nccl-tests runs on eight GPUs: V100 about 120, A100 about 235, H100 about 370 GB/s (ring; to 480 with
-# NVLS); over PCIe 20-24.
-_NVLINK2_GB_S, _NVLINK3_GB_S, _NVLINK4_GB_S = 120.0, 235.0, 370.0
 
 # pytorch/vision#8468 and NVIDIA/DALI#5362: about 6,000 images/s with CUDA kernels and 7,000 mixed on A100, 2,300 on A10.
 _A100_DECODE = "NVIDIA/DALI#5362, pytorch/vision#8468: 6,000 (CUDA kernels) to over 8,000 images/s"
@@ -76,52 +66,52 @@ GPUS: dict[str, Gpu] = {
     for gpu in (
         _gpu(
             name="a100-80gb", label="A100-80GB", generation="ampere", fp32_tflops=19.5, tf32_tflops=156.0, fp16_tflops=312.0,
-            bandwidth_gb_s=2039.0, memory_gib=79.15, sms=108, link="nvlink", bus_gb_s=_NVLINK3_GB_S, collective_latency_us=4.0,
+            bandwidth_gb_s=2039.0, memory_gib=79.15, sms=108, link="nvlink3",
             pcie_gb_s=25.0, idle_w=60.0, peak_w=400.0, decode_images_s=7000.0, decode_source=_A100_DECODE,
         ),
         _gpu(
             name="a100-40gb", label="A100-40GB", generation="ampere", fp32_tflops=19.5, tf32_tflops=156.0, fp16_tflops=312.0,
-            bandwidth_gb_s=1555.0, memory_gib=39.39, sms=108, link="nvlink", bus_gb_s=_NVLINK3_GB_S, collective_latency_us=4.0,
+            bandwidth_gb_s=1555.0, memory_gib=39.39, sms=108, link="nvlink3",
             pcie_gb_s=25.0, idle_w=55.0, peak_w=400.0, decode_images_s=7000.0, decode_source=_A100_DECODE,
         ),
         _gpu(
             name="h100-80gb", label="H100-80GB", generation="hopper", fp32_tflops=66.9, tf32_tflops=494.7, fp16_tflops=989.4,
-            bandwidth_gb_s=3352.0, memory_gib=79.11, sms=132, link="nvlink", bus_gb_s=_NVLINK4_GB_S, collective_latency_us=4.0,
+            bandwidth_gb_s=3352.0, memory_gib=79.11, sms=132, link="nvlink4",
             pcie_gb_s=52.0, idle_w=70.0, peak_w=700.0, decode_images_s=11500.0, decode_source=_SCALED,
         ),
         _gpu(
             name="h200-141gb", label="H200-141GB", generation="hopper", fp32_tflops=66.9, tf32_tflops=494.7, fp16_tflops=989.4,
-            bandwidth_gb_s=4800.0, memory_gib=139.8, sms=132, link="nvlink", bus_gb_s=_NVLINK4_GB_S, collective_latency_us=4.0,
+            bandwidth_gb_s=4800.0, memory_gib=139.8, sms=132, link="nvlink4",
             pcie_gb_s=52.0, idle_w=75.0, peak_w=700.0, decode_images_s=11500.0, decode_source=_SCALED,
         ),
         _gpu(
             name="v100-16gb", label="V100-16GB", generation="volta", fp32_tflops=15.7, tf32_tflops=None, fp16_tflops=125.0,
-            bandwidth_gb_s=900.0, memory_gib=15.77, sms=80, link="nvlink", bus_gb_s=_NVLINK2_GB_S, collective_latency_us=5.0,
+            bandwidth_gb_s=900.0, memory_gib=15.77, sms=80, link="nvlink2",
             pcie_gb_s=12.5, idle_w=42.0, peak_w=300.0, decode_images_s=3100.0, decode_source=_SCALED,
         ),
         _gpu(
             name="v100-32gb", label="V100-32GB", generation="volta", fp32_tflops=15.7, tf32_tflops=None, fp16_tflops=125.0,
-            bandwidth_gb_s=900.0, memory_gib=31.74, sms=80, link="nvlink", bus_gb_s=_NVLINK2_GB_S, collective_latency_us=5.0,
+            bandwidth_gb_s=900.0, memory_gib=31.74, sms=80, link="nvlink2",
             pcie_gb_s=12.5, idle_w=43.0, peak_w=300.0, decode_images_s=3100.0, decode_source=_SCALED,
         ),
         _gpu(
             name="rtx4090-24gb", label="RTX4090-24GB", generation="ada", fp32_tflops=82.6, tf32_tflops=82.6, fp16_tflops=165.2,
-            bandwidth_gb_s=1008.0, memory_gib=23.64, sms=128, link="pcie", bus_gb_s=20.0, collective_latency_us=8.0,
+            bandwidth_gb_s=1008.0, memory_gib=23.64, sms=128, link="pcie4",
             pcie_gb_s=25.0, idle_w=25.0, peak_w=450.0, decode_images_s=3850.0, decode_source=_SCALED,
         ),
         _gpu(
             name="rtx3090-24gb", label="RTX3090-24GB", generation="ampere", fp32_tflops=35.6, tf32_tflops=35.6, fp16_tflops=71.0,
-            bandwidth_gb_s=936.0, memory_gib=23.69, sms=82, link="pcie", bus_gb_s=20.0, collective_latency_us=8.0,
+            bandwidth_gb_s=936.0, memory_gib=23.69, sms=82, link="pcie4",
             pcie_gb_s=25.0, idle_w=28.0, peak_w=350.0, decode_images_s=3600.0, decode_source=_SCALED,
         ),
         _gpu(
             name="l4-24gb", label="L4-24GB", generation="ada", fp32_tflops=30.3, tf32_tflops=60.0, fp16_tflops=121.0,
-            bandwidth_gb_s=300.0, memory_gib=22.03, sms=58, link="pcie", bus_gb_s=20.0, collective_latency_us=8.0,
+            bandwidth_gb_s=300.0, memory_gib=22.03, sms=58, link="pcie4",
             pcie_gb_s=25.0, idle_w=17.0, peak_w=72.0, decode_images_s=1150.0, decode_source=_SCALED,
         ),
         _gpu(
             name="t4-16gb", label="T4-16GB", generation="turing", fp32_tflops=8.1, tf32_tflops=None, fp16_tflops=65.0,
-            bandwidth_gb_s=320.0, memory_gib=14.58, sms=40, link="pcie", bus_gb_s=10.0, collective_latency_us=8.0,
+            bandwidth_gb_s=320.0, memory_gib=14.58, sms=40, link="pcie3",
             pcie_gb_s=12.5, idle_w=13.0, peak_w=70.0, decode_images_s=1150.0, decode_source=_SCALED,
         ),
     )

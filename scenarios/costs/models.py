@@ -62,5 +62,9 @@ MODELS: dict[str, Model] = {
             name="mlp", label="Deep narrow MLP", unit="rows", epoch_samples=184_320, batch=256,
             encoded_bytes_per_sample=128 * 4, decoded_bytes_per_sample=128 * 4, decodes=False,
         ),
+        Model(
+            name="mlp_wide", label="Wide shallow MLP", unit="rows", epoch_samples=184_320, batch=256,
+            encoded_bytes_per_sample=4096 * 4, decoded_bytes_per_sample=4096 * 4, decodes=False,
+        ),
     )
 }

@@ -17,6 +17,7 @@ from scenarios.costs.shapes import Phase, StepCosts
 from scenarios.costs.tables import Kind, OpClass, Program, program, table_name, terms, value
 from scenarios.costs.transfers import all_reduce_ns as all_reduce_ns
 from scenarios.costs.transfers import host_copy_ns as host_copy_ns
+from scenarios.costs.transfers import link_of as link_of
 from scenarios.costs.transfers import pcie_ns as pcie_ns
 from scenarios.costs.transfers import power_w as power_w
 

@@ -6,6 +6,7 @@ Owns time on links and the power model. Must not import torch.
 from __future__ import annotations
 
 from scenarios.costs.gpus import GPUS
+from scenarios.costs.links import LINKS, Link
 
 _COPY_SETUP_NS = 10_000
 """Host call, engine start and completion of one cudaMemcpyAsync: about 10 us for a copy of a few bytes."""
@@ -21,16 +22,21 @@ _ACTIVE_SHARE = 0.75
 14-36 % of its limit, a healthy one 44-85 %; an H100 at 0.92 SM activity 570-600 of 700 W (guilbaults/slurm-job-exporter#30)."""
 
 
-def all_reduce_ns(nbytes: int, *, gpu: str, world: int) -> int:
+def link_of(gpu: str, link: str = "") -> Link:
+    """The link that joins `gpu`s of one node: their own, or `link`. Unknown names raise KeyError."""
+    return LINKS[link or GPUS[gpu].link]
+
+
+def all_reduce_ns(nbytes: int, *, gpu: str, world: int, link: str = "") -> int:
     """Duration of one ring all-reduce of `nbytes` among `world` GPUs, once the last has arrived; 0 for one GPU.
 
     Each rank sends 2 (n-1)/n of the bytes in 2 (n-1) steps at the bus bandwidth (nccl-tests, PERFORMANCE.md).
     """
     if world <= 1:
         return 0
-    card = GPUS[gpu]
+    joined = link_of(gpu, link)
     steps = 2 * (world - 1)
-    return round(_PROTOCOL_NS + steps * card.collective_latency_us * 1e3 + steps / world * nbytes / card.bus_gb_s)
+    return round(_PROTOCOL_NS + steps * joined.latency_us * 1e3 + steps / world * nbytes / joined.bus_gb_s)
 
 
 def pcie_ns(nbytes: int, *, gpu: str) -> int:

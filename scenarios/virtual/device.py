@@ -42,6 +42,8 @@ class DeviceSetup:
     seed: int
     workers: int
     decode_on_gpu: bool
+    link: str = ""
+    """What joins the GPUs; empty is the GPU's own."""
 
 
 class VirtualDevice:
@@ -111,7 +113,10 @@ class VirtualDevice:
         """The backward pass and its all-reduces, given the clocks of all ranks (this one's at its own index)."""
         mine = arrivals[self.setup.rank]
         costs = mine.costs
-        transfers_ns = [pricing.all_reduce_ns(nbytes, gpu=self.setup.gpu, world=self.setup.world) for nbytes in costs.bucket_bytes]
+        setup = self.setup
+        transfers_ns = [
+            pricing.all_reduce_ns(nbytes, gpu=setup.gpu, world=setup.world, link=setup.link) for nbytes in costs.bucket_bytes
+        ]
         together = backward_together(arrivals, comm_ns=self.comm_ns, all_reduce_ns=transfers_ns)
         for placed, phase in zip(together.phases[self.setup.rank], costs.backward, strict=True):
             self._span("compute", "backward", placed.start_ns, placed.end_ns, placed.busy_ns, phase.sm_active)

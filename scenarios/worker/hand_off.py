@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from scenarios.config import RunConfig
-from scenarios.costs.gpus import GPUS
+from scenarios.costs import pricing
 from scenarios.costs.models import MODELS
 from scenarios.virtual.device import VirtualDevice
 from scenarios.worker.exchange import FLOATS_PER_INTEGER, decode, encode
@@ -27,7 +27,7 @@ class VirtualScatter:
         self._device = device
         self._rank, self._world = rank, world
         self._over_host = config.hand_off == "cpu"
-        self._gpu = GPUS[config.gpu]
+        self._bus_gb_s = pricing.link_of(config.gpu, config.link).bus_gb_s
         self._sample_bytes = MODELS[config.model].decoded_bytes_per_sample
 
     def __call__(self, tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int = 0, group: Any = None) -> None:
@@ -42,7 +42,7 @@ class VirtualScatter:
             latest_ns = torch.tensor([arrived_ns])
             dist.all_reduce(latest_ns, op=dist.ReduceOp.MAX)
             start_ns = int(latest_ns.item())
-            transfer_ns = round(shard_bytes * (self._world - 1) / self._gpu.bus_gb_s)
+            transfer_ns = round(shard_bytes * (self._world - 1) / self._bus_gb_s)
             _real_scatter(tensor, scatter_list, src=src, group=group)
             self._device.receive(start_ns=start_ns, end_ns=start_ns + transfer_ns)
 

@@ -19,7 +19,7 @@ from scenarios.costs.shapes import StepCosts
 from scenarios.telemetry import Span
 from scenarios.virtual.collective import BackwardPass
 from scenarios.virtual.device import DeviceSetup, VirtualDevice, arrival
-from scenarios.virtual.simulate import WORKERS, cpu_decode_ns_per_sample
+from scenarios.virtual.simulate import cpu_decode_ns_per_sample
 from scenarios.worker.data import serial_numbers
 from scenarios.worker.exchange import Sketch, Slots, gradient_hook, relative_distance
 from scenarios.worker.hand_off import VirtualScatter
@@ -42,7 +42,8 @@ class VirtualStage:
         self._send = send
         self._spans: list[Span] = []
         setup = DeviceSetup(
-            rank=rank, world=world, gpu=config.gpu, seed=config.seed, workers=WORKERS, decode_on_gpu=config.preprocess == "gpu"
+            rank=rank, world=world, gpu=config.gpu, seed=config.seed, workers=config.workers, decode_on_gpu=config.preprocess == "gpu",
+            link=config.link,
         )
         self.device = VirtualDevice(setup, self._spans.append)
         self._cpu_ns = 0 if config.preprocess == "gpu" else cpu_decode_ns_per_sample(model=config.model, world=world)
