@@ -24,7 +24,7 @@ COMPUTED = "computed"
 
 CSV_COLUMNS = (
     "source", "time_s", "gpu", "step", "epoch", "epoch_pct", "gpu_util_pct", "sm_active_pct", "spin_pct",
-    "memory_gib", "power_w", "learning_rate", "weights_apart",
+    "memory_gib", "power_w", "learning_rate", "weights_apart", "distinct_pct",
 )
 
 Event = dict[str, Any]
@@ -109,6 +109,7 @@ def tick_of(samples: list[Sample]) -> dict[str, Any]:
         "power": [_rounded(sample.power_w, 0) for sample in samples],
         "lr": [_rounded(sample.learning_rate, 6) for sample in samples],
         "apart": [_rounded(sample.weights_apart, 6) for sample in samples],
+        "distinct": _rounded(first.distinct_pct, 2),
     }
 
 
@@ -132,6 +133,7 @@ def _samples_of_tick(tick: dict[str, Any]) -> list[Sample]:
             gpu_util=tick["util"][rank], sm_active=tick["useful"][rank], spin_pct=tick["spin"][rank],
             memory_gib=tick["mem"][rank], power_w=tick["power"][rank],
             learning_rate=tick["lr"][rank], weights_apart=tick["apart"][rank],
+            distinct_pct=tick.get("distinct"),
         )
         for rank in range(len(tick["util"]))
     ]
@@ -155,7 +157,8 @@ def csv_lines(run_dir: Path) -> Iterator[str]:
     for sample in samples_of(run_dir):
         yield _csv_line(
             [source, sample.end_ns / 1e9, sample.rank, sample.step, sample.epoch, sample.epoch_pct, sample.gpu_util, sample.sm_active,
-             sample.spin_pct, sample.memory_gib, sample.power_w, sample.learning_rate, sample.weights_apart]
+             sample.spin_pct, sample.memory_gib, sample.power_w, sample.learning_rate, sample.weights_apart,
+             sample.distinct_pct]
         )
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
@@ -54,8 +55,30 @@ class _RankStream:
 
     spans: deque[Span] = field(default_factory=deque)
     states: list[StepState] = field(default_factory=list)
+    trained: deque[tuple[StepState, Sequence[int]]] = field(default_factory=deque)
+    """Steps whose samples are not counted yet."""
     watermark_ns: int = 0
     ended: bool = False
+
+
+class _DistinctSamples:
+    """How many of the samples of the present epoch, over all ranks, are distinct. Older epochs are forgotten."""
+
+    def __init__(self) -> None:
+        self._epoch = 0
+        self._seen: set[int] = set()
+        self._processed = 0
+
+    def add(self, epoch: int, serials: Sequence[int]) -> None:
+        if epoch > self._epoch:
+            self._epoch, self._seen, self._processed = epoch, set(), 0
+        if epoch == self._epoch:
+            self._seen.update(serials)
+            self._processed += len(serials)
+
+    @property
+    def pct(self) -> float | None:
+        return 100.0 * len(self._seen) / self._processed if self._processed else None
 
 
 class Recorder:
@@ -68,6 +91,7 @@ class Recorder:
         self._next_strip_ns = FIRST_STRIP_NS
         self._strip_spans: list[Span] = []
         self._digest = hashlib.sha256()
+        self._distinct = _DistinctSamples()
         self.samples: list[Sample] = []
 
     @property
@@ -75,11 +99,13 @@ class Recorder:
         """sha256 over all samples so far: integers and modelled figures only, no loss, weights or wall clock."""
         return self._digest.hexdigest()
 
-    def step(self, rank: int, state: StepState, spans: list[Span]) -> list[Outgoing]:
-        """One rank finished (or broke off) a step."""
+    def step(self, rank: int, state: StepState, spans: list[Span], serials: Sequence[int] = ()) -> list[Outgoing]:
+        """One rank finished (or broke off) a step; `serials` are the samples it trained on."""
         stream = self._ranks[rank]
         stream.spans.extend(span for span in spans if span.stream in ("compute", "comm"))
         stream.states.append(state)
+        if serials:
+            stream.trained.append((state, serials))
         stream.watermark_ns = max(stream.watermark_ns, state.end_ns)
         self._strip_spans.extend(spans)
         return self._closed_periods()
@@ -112,12 +138,23 @@ class Recorder:
             self._period_end_ns += SAMPLE_PERIOD_NS
 
     def _tick(self, start_ns: int, end_ns: int) -> Outgoing:
+        self._count_samples(end_ns)
         samples = [self._sample(rank, start_ns, end_ns) for rank in range(len(self._ranks))]
         tick = tick_of(samples)
         self.samples += samples
         counted = {name: value for name, value in tick.items() if name != "apart"}
         self._digest.update(json.dumps(counted, sort_keys=True).encode())
         return Outgoing(at_ns=end_ns, event="tick", data=tick)
+
+    def _count_samples(self, end_ns: int) -> None:
+        """Count the samples of the steps that ended by `end_ns`. Which epoch is the present one must not depend on the order of ranks."""
+        ended: list[tuple[int, Sequence[int]]] = []
+        for stream in self._ranks:
+            while stream.trained and stream.trained[0][0].end_ns <= end_ns:
+                state, serials = stream.trained.popleft()
+                ended.append((_epoch(state), serials))
+        for epoch, serials in sorted(ended, key=lambda entry: entry[0]):
+            self._distinct.add(epoch, serials)
 
     def _sample(self, rank: int, start_ns: int, end_ns: int) -> Sample:
         stream = self._ranks[rank]
@@ -128,7 +165,7 @@ class Recorder:
         while stream.spans and stream.spans[0].end_ns <= end_ns:
             stream.spans.popleft()
         busy, useful, spinning = (share / length_ns for share in shares)
-        epoch = max(0, ceil(state.progress) - 1)  # the last step of an epoch still belongs to it
+        epoch = _epoch(state)
         return Sample(
             rank=rank, end_ns=end_ns, step=state.step, epoch=epoch, epoch_pct=100.0 * (state.progress - epoch),
             gpu_util=100.0 * busy if covered else None,
@@ -138,6 +175,7 @@ class Recorder:
             power_w=pricing.power_w(self._config.gpu, busy=busy, sm_active=useful, spinning=spinning) if covered else None,
             learning_rate=state.learning_rate if covered else None,
             weights_apart=state.apart if covered else None,
+            distinct_pct=self._distinct.pct,
         )
 
     def _strip(self) -> list[Outgoing]:
@@ -157,6 +195,11 @@ class Recorder:
         spans.sort(key=lambda span: (span.rank, span.stream, span.start_ns))
         data = {"t0_us": start_ns // 1000, "t1_us": end_ns // 1000, "spans": _merged(spans)}
         return [Outgoing(at_ns=self._period_end_ns, event="strip", data=data)]
+
+
+def _epoch(state: StepState) -> int:
+    """The last step of an epoch still belongs to it."""
+    return max(0, ceil(state.progress) - 1)
 
 
 def _state_at(states: list[StepState], at_ns: int) -> StepState:

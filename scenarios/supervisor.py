@@ -175,12 +175,13 @@ class _Supervision:
                 self._state.running = True
                 self._record.event("state", {"state": "running", "steps_per_epoch": message["steps_per_epoch"]})
             self._record.spans(message["spans"])
-            self._tally.step(rank, message, unpack_serials(message["serials"]))
+            serials = unpack_serials(message["serials"])
+            self._tally.step(rank, message, serials)
             state = StepState(
                 end_ns=message["end_ns"], step=message["step"], progress=message["progress"],
                 learning_rate=message["learning_rate"], memory_gib=message["memory_gib"], apart=message["apart"],
             )
-            self._waiting += self._recorder.step(rank, state, [unpack_span(row) for row in message["spans"]])
+            self._waiting += self._recorder.step(rank, state, [unpack_span(row) for row in message["spans"]], serials)
         elif message["kind"] == "done":
             self._ranks[rank].done = True
             self._tally.checksums[rank] = message["checksum"]

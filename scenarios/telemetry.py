@@ -59,3 +59,5 @@ class Sample:
     learning_rate: float | None
     weights_apart: float | None
     """Relative distance of this rank's parameters from rank 0's. Not part of the digest."""
+    distinct_pct: float | None = None
+    """Of the samples trained on so far in the present epoch, over all ranks, the percentage that are distinct; the same on every rank."""

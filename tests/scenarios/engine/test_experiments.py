@@ -50,6 +50,12 @@ def test_unsharded_hides_behind_busy_gpus(default_summary: Summary) -> None:
     assert summary["speedup_vs_one_gpu"] == pytest.approx(1.0, abs=0.2)
 
 
+def test_samples_alone_tell_data_that_is_not_sharded(run_fresh: Callable[..., Path]) -> None:
+    for scenario, pct in (("sharded", 100.0), ("unsharded", 25.0)):
+        samples = samples_of(run_fresh(scenario=scenario, gpus=4, batch=64, steps=12))
+        assert [sample.distinct_pct for sample in samples[-4:]] == [pct] * 4
+
+
 def test_large_batch_ends_every_rank_out_of_memory(run_fresh: Callable[..., Path]) -> None:
     run_dir = run_fresh(scenario="large_batch")
     end = end_of(run_dir)

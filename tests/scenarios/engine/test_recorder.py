@@ -70,9 +70,10 @@ def test_a_rank_that_ended_is_a_gap_and_not_zero() -> None:
 
 
 def test_the_stream_does_not_depend_on_the_order_in_which_ranks_report() -> None:
-    def report(rank: int, step: int) -> tuple[int, StepState, list[Span]]:
+    def report(rank: int, step: int) -> tuple[int, StepState, list[Span], list[int]]:
         start_ms, end_ms = (step - 1) * 130 + 10 * rank, step * 130
-        return rank, state(end_ms + 10 * rank, step, step / 7), [span(rank, "compute", "forward", start_ms, end_ms, step=step)]
+        spans = [span(rank, "compute", "forward", start_ms, end_ms, step=step)]
+        return rank, state(end_ms + 10 * rank, step, step / 3), spans, [step % 2, 10 * rank]
 
     reports = [report(rank, step) for rank in range(2) for step in range(1, 8)]
 
@@ -86,3 +87,28 @@ def test_the_stream_does_not_depend_on_the_order_in_which_ranks_report() -> None
         return json.dumps([event.data for event in out if event.event == "tick"]), recorder.digest
 
     assert len({play(seed) for seed in range(20)}) == 1
+
+
+def test_distinct_samples_are_counted_over_all_ranks_from_the_start_of_each_epoch() -> None:
+    recorder = two_ranks()
+    shares: list[float | None] = []
+    # Two steps an epoch. Rank 1 repeats rank 0's samples in the first epoch, and has its own in the second.
+    for step, other in enumerate([[1, 2], [3, 4], [5, 6], [7, 8]], start=1):
+        mine = [1, 2] if step % 2 else [3, 4]
+        recorder.step(0, state(200 * step, step, step / 2), [], mine)
+        (tick,) = ticks(recorder.step(1, state(200 * step, step, step / 2), [], other))
+        shares.append(tick["distinct"])
+    assert shares == [50.0, 50.0, 100.0, 100.0]
+    assert [sample.distinct_pct for sample in recorder.samples][-2:] == [100.0, 100.0]
+
+
+def test_nothing_trained_is_not_measured_and_a_late_rank_does_not_spoil_the_new_epoch() -> None:
+    recorder = two_ranks()
+    recorder.step(0, state(350, 1, 1.0), [], [1, 2])
+    (early,) = ticks(recorder.step(1, state(350, 1, 1.0), [], [3, 4]))
+    assert early["distinct"] is None
+    recorder.step(0, state(390, 2, 2.0), [], [1, 2])
+    recorder.step(1, state(399, 2, 2.0), [], [1, 2])
+    recorder.step(0, state(700, 3, 2.5), [], [3, 4])
+    late = ticks(recorder.step(1, state(700, 3, 2.5), [], [3, 4]))
+    assert [tick["distinct"] for tick in late] == [50.0, 50.0]
