@@ -17,7 +17,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from lessons import NoLessonsError
+from lessons import NoLessonsError, load_lessons
 from pages.front_door import FrontDoor
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
@@ -35,7 +35,18 @@ COLLECT_EVERY_S = 20.0
 
 def routes() -> list[BaseRoute]:
     """Everything that is served without a Streamlit session."""
-    return [*live_routes(get_runs())]
+    return [*live_routes(get_runs(), health=health)]
+
+
+def health() -> dict[str, Any]:
+    """What /healthz answers: the runs, and how many lessons can be shown. A server without one, or with a broken one, is degraded."""
+    found = get_runs().health()
+    try:
+        lessons = load_lessons()
+        shown, faults = len(lessons.lessons), len(lessons.faults)
+    except NoLessonsError as error:
+        shown, faults = 0, len(error.faults)
+    return {**found, "status": "degraded" if faults or not shown else found["status"], "lessons": shown, "lesson_faults": faults}
 
 
 def middleware() -> list[Middleware]:

@@ -9,7 +9,8 @@ import asyncio
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -30,12 +31,19 @@ CHUNK_BYTES = 65_536
 FILES_WANTED = 65_536
 
 
-def live_routes(runs: Runs) -> list[Route]:
-    """Routes of everything a run shows without Streamlit: /healthz, /live, /runs/ID/trace.json, /runs/ID/samples.csv."""
+def live_routes(runs: Runs, *, health: Callable[[], dict[str, Any]] | None = None) -> list[Route]:
+    """Routes of everything a run shows without Streamlit: /healthz, /live, /runs/ID/trace.json, /runs/ID/samples.csv.
+
+    `health` says what /healthz answers, where the server knows of more than its runs.
+    """
     _raise_file_limit()
     exports = _Exports(runs)
+
+    async def healthz(request: Request) -> Response:
+        return JSONResponse(await asyncio.to_thread(health or runs.health), headers=HEADERS)
+
     return [
-        Route("/healthz", exports.health, methods=["GET"]),
+        Route("/healthz", healthz, methods=["GET"]),
         Route("/live", LiveFeed(runs), methods=["GET"]),
         Route("/runs/{run_id}/trace.json", exports.trace, methods=["GET"]),
         Route("/runs/{run_id}/samples.csv", exports.samples, methods=["GET"]),
@@ -132,9 +140,6 @@ async def _watch_for_leaving(receive: Receive, viewer: Viewer) -> None:
 class _Exports:
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
-
-    async def health(self, request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(self._runs.health), headers=HEADERS)
 
     async def trace(self, request: Request) -> Response:
         """The Chrome trace, streamed: a long run's spans never lie in memory."""

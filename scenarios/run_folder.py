@@ -72,6 +72,10 @@ class RunFolder:
         self._lock_file = (self._owners / self.owner).open("wb")
         fcntl.flock(self._lock_file, fcntl.LOCK_EX)
 
+    def writable(self) -> bool:
+        """Whether a new record could be made, as far as permissions say; a full disk shows itself only in writing."""
+        return os.access(self.root, os.W_OK | os.X_OK)
+
     def release(self) -> None:
         if self._lock_file is not None:
             (self._owners / self.owner).unlink(missing_ok=True)

@@ -149,9 +149,10 @@ class Runs:
     def health(self) -> dict[str, Any]:
         """For /healthz."""
         with self._lock:
-            broken = self._launcher.broken
+            broken, writable = self._launcher.broken, self._folder.writable()
             return {
-                "status": "degraded" if broken else "ok",
+                "status": "degraded" if broken or not writable else "ok",
+                "records": "writable" if writable else "not writable",
                 "launcher": "broken" if broken else "ready" if self._launcher.ready else "starting",
                 "live": sum(active.live for active in self._active.values()),
                 "queued": len(self._queue),

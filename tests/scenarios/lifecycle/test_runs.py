@@ -244,6 +244,7 @@ def test_a_data_folder_that_is_a_file_fails_each_run_and_no_server(make_runs: Ma
     assert run.unwritten_end is not None
     assert run.unwritten_end["sentence"] == "The run could not be recorded: Not a directory."
     assert state_of(runs, run) == "failed"
+    assert (runs.health()["status"], runs.health()["records"]) == ("degraded", "not writable")
 
 
 def test_a_second_server_leaves_the_runs_of_a_living_one_alone(make_runs: MakeRuns) -> None:
