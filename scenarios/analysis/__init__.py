@@ -1,0 +1,1 @@
+"""What a finished record says: where time went, why, and the same as a trace. From spans and samples alone; free of torch."""
