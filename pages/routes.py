@@ -23,6 +23,7 @@ from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
 from scenarios.feed import live_routes
 from scenarios.runs import get_runs
+from scenarios.sweeps import get_sweeps
 
 PAGE_NAMES = ("lesson",)
 """Addresses of the pages in navigation.py, but for the first one."""
@@ -64,6 +65,7 @@ async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
         yield None
     finally:
         collector.cancel()
+        await asyncio.to_thread(get_sweeps().close)
         await asyncio.to_thread(runs.close)
 
 
