@@ -6,34 +6,18 @@ id, never an experiment, so that it gives nothing away before lock-in. Owns the 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from lessons.model import Lesson, LessonSet
+from scenarios.addresses import LinkFault, changed_knobs, link_fault, shown, single_values, token
+from scenarios.addresses import knobs as valid_knobs
 from scenarios.config import RunConfig
 
 LESSON, CAUSE, ATTEMPT, RUN = "lesson", "cause", "attempt", "run"
 KNOBS = ("gpu", "gpus", "model", "batch", "precision", "seed", "hand_off", "preprocess")
 PARAMETERS = (LESSON, CAUSE, ATTEMPT, RUN, *KNOBS)
-
-_TOKEN = re.compile(r"^[A-Za-z0-9_-]{6,64}$")
-_ANY_EXPERIMENT = "sharded"
-"""Knobs are checked by themselves, and their limits do not depend on the experiment."""
-LONGEST_SHOWN = 40
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkFault:
-    """A parameter that was left out, and why."""
-
-    parameter: str
-    message: str
-    """For people: names the parameter, its value and what is allowed."""
-
-    def __str__(self) -> str:
-        return self.message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +40,7 @@ class DeepLink:
         """
         cause = lesson.cause(cause_id or self.cause or "")
         if cause is None:
-            raise ValueError(f"cause={_shown(cause_id or self.cause or '')}: must be one of {', '.join(c.id for c in lesson.causes)}")
+            raise ValueError(f"cause={shown(cause_id or self.cause or '')}: must be one of {', '.join(c.id for c in lesson.causes)}")
         return self.config_of(cause.scenario)
 
     def config_of(self, scenario: str) -> RunConfig:
@@ -67,22 +51,14 @@ class DeepLink:
 def parse_link(query: Mapping[str, str | Sequence[str]], lessons: LessonSet) -> DeepLink:
     """Read the parameters of a page's address; never raises."""
     faults: list[LinkFault] = []
-    values: dict[str, str] = {}
-    for name, given in query.items():
-        several = [given] if isinstance(given, str) else list(given)
-        if name not in PARAMETERS:
-            faults.append(_fault(name, "".join(several[-1:]), f"is no parameter of this page; there are {', '.join(PARAMETERS)}"))
-        elif len(several) > 1:
-            faults.append(_fault(name, ", ".join(several), "is given more than once"))
-        elif several and several[0] != "":
-            values[name] = several[0]
+    values = single_values(query, PARAMETERS, faults)
     lesson = _known_lesson(values.get(LESSON), lessons, faults)
     return DeepLink(
         lesson=lesson.id if lesson else None,
         cause=_known_cause(values.get(CAUSE), lesson, lessons, faults),
-        attempt=_token(ATTEMPT, values, faults),
-        run=_token(RUN, values, faults),
-        knobs=_knobs(values, faults),
+        attempt=token(ATTEMPT, values, faults),
+        run=token(RUN, values, faults),
+        knobs=valid_knobs(values, KNOBS, faults),
         faults=tuple(faults),
     )
 
@@ -95,9 +71,7 @@ def build_link(
     unknown = [name for name in knobs or {} if name not in KNOBS]
     if unknown:
         raise ValueError(f"knobs: {', '.join(unknown)} unknown; there are {', '.join(KNOBS)}")
-    defaults = RunConfig.parse({"scenario": _ANY_EXPERIMENT}).model_dump()
-    changed = {name: value for name, value in (knobs or {}).items() if name == "model" or value != defaults[name]}
-    named = {LESSON: lesson, CAUSE: cause, ATTEMPT: attempt, RUN: run, **changed}
+    named = {LESSON: lesson, CAUSE: cause, ATTEMPT: attempt, RUN: run, **changed_knobs(knobs or {})}
     query = urlencode({name: value for name, value in named.items() if value is not None})
     return f"?{query}" if query else ""
 
@@ -107,7 +81,7 @@ def _known_lesson(value: str | None, lessons: LessonSet, faults: list[LinkFault]
         return None
     lesson = lessons.get(value)
     if lesson is None:
-        faults.append(_fault(LESSON, value, f"must be one of {', '.join(known.id for known in lessons.lessons)}"))
+        faults.append(link_fault(LESSON, value, f"must be one of {', '.join(known.id for known in lessons.lessons)}"))
     return lesson
 
 
@@ -116,38 +90,10 @@ def _known_cause(value: str | None, lesson: Lesson | None, lessons: LessonSet, f
         return None
     within = lesson or (lessons.lessons[0] if len(lessons.lessons) == 1 else None)
     if within is None:
-        faults.append(_fault(CAUSE, value, "needs a lesson to belong to"))
+        faults.append(link_fault(CAUSE, value, "needs a lesson to belong to"))
     elif within.cause(value) is None:
         # The causes that exist are not listed: how many there are, and under which option, is not for this page to say.
-        faults.append(_fault(CAUSE, value, f"is no cause of the lesson {within.id}"))
+        faults.append(link_fault(CAUSE, value, f"is no cause of the lesson {within.id}"))
     else:
         return value
     return None
-
-
-def _token(name: str, values: Mapping[str, str], faults: list[LinkFault]) -> str | None:
-    value = values.get(name)
-    if value is None or _TOKEN.match(value):
-        return value
-    faults.append(_fault(name, value, "must be 6 to 64 letters, digits, - or _"))
-    return None
-
-
-def _knobs(values: Mapping[str, str], faults: list[LinkFault]) -> dict[str, str | int]:
-    knobs: dict[str, str | int] = {}
-    for name in KNOBS:
-        if name not in values:
-            continue
-        try:
-            knobs[name] = getattr(RunConfig.parse({"scenario": _ANY_EXPERIMENT, name: values[name]}), name)
-        except ValueError as error:
-            faults.append(LinkFault(parameter=name, message=str(error)))
-    return knobs
-
-
-def _fault(name: str, value: str, message: str) -> LinkFault:
-    return LinkFault(parameter=name, message=f"{_shown(name)}={_shown(value)}: {message}" if value else f"{_shown(name)}: {message}")
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…")
