@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit import config
 
-from pages.front_door import FrontDoor, head_script
+from pages.front_door import VIEWER, VIEWER_COOKIE, FrontDoor, head_script
 from pages.routes import PAGE_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +43,19 @@ def test_the_html_names_the_server_and_brings_the_stylesheet_even_where_answers_
     assert head_script(("lesson",)) in answer.text
     assert answer.text.endswith("<style>p{}</style></body></html>")
     assert int(answer.headers["content-length"]) == len(answer.content)
+
+
+def test_a_browser_gets_a_random_name_once() -> None:
+    first = client().get("/", headers={"accept": "text/html"})
+    name = first.cookies[VIEWER_COOKIE]
+    assert VIEWER.fullmatch(name)
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(first.headers["set-cookie"].split("; "))
+    assert "Secure" not in first.headers["set-cookie"]
+    again = client().get("/", headers={"accept": "text/html", "cookie": f"{VIEWER_COOKIE}={name}"})
+    assert "set-cookie" not in again.headers
+    forged = client().get("/", headers={"accept": "text/html", "cookie": f"{VIEWER_COOKIE}=<x>; a=", "x-forwarded-proto": "https"})
+    assert forged.headers["set-cookie"].endswith("; Secure")
+    assert "set-cookie" not in client().get("/data").headers
 
 
 def test_other_answers_pass_untouched() -> None:
