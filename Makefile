@@ -47,6 +47,7 @@ $(VENV)/.ready: requirements.txt | $(BIN)/python
 	$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/.ready-dev: requirements-dev.txt $(VENV)/.ready
+$(VENV)/.ready-dev: requirements-dev.txt requirements-dev-bare.txt $(VENV)/.ready
 	$(PIP) -r requirements-dev.txt
+	$(PIP) --no-deps -r requirements-dev-bare.txt
 	@touch $@

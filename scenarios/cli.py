@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NoReturn
 
 from scenarios.catalog import SCENARIOS
 from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
 from scenarios.cli_output import guarded
 from scenarios.cli_run import run_command
+from scenarios.cli_trace import TRACE_HELP, TraceTarget
 from scenarios.config import RunConfig
 from scenarios.machine import real_gpus, why_virtual
 from scenarios.settings import load_settings
@@ -80,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("scenario", metavar="NAME", help=", ".join(SCENARIOS))
     for name, text in RUN_OPTIONS.items():
         run.add_argument(f"--{name.replace('_', '-')}", dest=name, help=text)
-    run.add_argument("--trace", type=Path, metavar="FILE", help="write a Chrome trace, for Perfetto")
+    run.add_argument("--trace", metavar="FILE|FOLDER/", help=TRACE_HELP)
     run.add_argument("--json", action="store_true", help="run as fast as it computes and print one JSON object")
     run.set_defaults(command=_run, parser=run)
     prediction = commands.add_parser("predict", help="throughput, scaling and memory of a set-up", allow_abbrev=False)
@@ -110,11 +109,7 @@ def _run(options: argparse.Namespace) -> int:
     config = RunConfig.parse({"scenario": options.scenario, **given})
     if config.backend == "cuda":
         raise ValueError(f"backend='cuda': {why_virtual(real_gpus())}; allowed here: auto, virtual")
-    trace: Path | None = options.trace
-    if trace is not None and (trace.is_dir() or not trace.parent.is_dir()):
-        raise ValueError(f"trace={str(trace)!r}: must be a file in a folder that exists")
-    if trace is not None and not os.access(trace if trace.exists() else trace.parent, os.W_OK):
-        raise ValueError(f"trace={str(trace)!r}: must be a file that may be written")
+    trace = None if options.trace is None else TraceTarget.parse(options.trace)
     end = run_command(config, load_settings(), as_json=options.json, trace=trace)
     if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):
         return DONE

@@ -20,9 +20,10 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from scenarios.cli_trace import TraceTarget
 from scenarios.config import WATCHED_EPOCHS, RunConfig
 from scenarios.machine import real_gpus, why_virtual
-from scenarios.record import read_events, trace_lines
+from scenarios.record import read_events
 from scenarios.run_folder import end_data, last_end
 from scenarios.runs import Run, Runs
 from scenarios.settings import PREFIX, Settings
@@ -36,7 +37,7 @@ COLUMNS = (
 )
 
 
-def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: Path | None) -> dict[str, Any]:
+def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: TraceTarget | None) -> dict[str, Any]:
     """Run `config`, print what was asked for, write the trace; returns the data of the run's `end`.
 
     The record stays where SHARDLAB_DATA_DIR names a folder, else it goes with the command. Raises ValueError for an unwritable trace.
@@ -50,7 +51,7 @@ def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: 
             if as_json:
                 print(json.dumps({"scenario": config.scenario, **(end["summary"] or end)}), flush=True)
             if trace is not None:
-                _write(trace, trace_lines(run.run_dir))
+                trace.write(run.run_dir)
             return end
         finally:
             runs.close()
@@ -157,14 +158,6 @@ class _Screen:
             digits = [places for *_, places in COLUMNS]
             table.add_row(str(rank), *("n/a" if cell is None else f"{cell:.{places}f}" for cell, places in zip(cells, digits, strict=True)))
         return table
-
-
-def _write(path: Path, lines: Iterator[str]) -> None:
-    try:
-        with path.open("w") as file:
-            file.writelines(lines)
-    except OSError as error:
-        raise ValueError(f"trace={str(path)!r}: {error.strerror or error}") from None
 
 
 def _wait(over: Callable[[], bool], limit_s: float) -> None:

@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from scenarios.record import csv_lines, trace_lines
+from scenarios.analysis.trace import trace_lines
+from scenarios.record import csv_lines
 from scenarios.run_folder import RUN_ID
 from scenarios.runs import Run, Runs
 from scenarios.tail import Hub, Tail, Viewer

@@ -139,9 +139,14 @@ def _samples_of_tick(tick: dict[str, Any]) -> list[Sample]:
     ]
 
 
+def head_of(run_dir: Path) -> dict[str, Any]:
+    """The data of the `head` event: GPUs, limits, source. Empty where the record has none."""
+    return next((event["data"] for event in read_events(run_dir) if event["event"] == "head"), {})
+
+
 def source_of(run_dir: Path) -> str:
     """`virtual` or `nvml`, as the record's head says; `unknown` where the record has none."""
-    return next((str(event["data"].get("source", "unknown")) for event in read_events(run_dir) if event["event"] == "head"), "unknown")
+    return str(head_of(run_dir).get("source", "unknown"))
 
 
 def samples_csv(run_dir: Path) -> str:
@@ -166,34 +171,6 @@ def _csv_line(cells: Sequence[str | float | None]) -> str:
     out = io.StringIO()
     csv.writer(out).writerow(cells)
     return out.getvalue()
-
-
-def chrome_trace(run_dir: Path) -> dict[str, Any]:
-    """The spans in the Chrome trace event format (complete events, microseconds): one process a rank, one thread a stream."""
-    return {"traceEvents": list(_trace_events(run_dir)), "displayTimeUnit": "ms", "source": source_of(run_dir)}
-
-
-def trace_lines(run_dir: Path) -> Iterator[str]:
-    """`chrome_trace` as JSON text, one event at a time: a long run's spans need not fit in memory."""
-    yield f'{{"displayTimeUnit":"ms","source":{json.dumps(source_of(run_dir))},"traceEvents":['
-    for number, event in enumerate(_trace_events(run_dir)):
-        yield ("," if number else "") + json.dumps(event, separators=(",", ":"))
-    yield "]}"
-
-
-def _trace_events(run_dir: Path) -> Iterator[dict[str, Any]]:
-    ranks: set[int] = set()
-    for span in spans_of(run_dir):
-        if span.rank not in ranks:
-            ranks.add(span.rank)
-            yield {"ph": "M", "name": "process_name", "pid": span.rank, "args": {"name": f"rank {span.rank}"}}
-            for number, stream in enumerate(STREAMS):
-                yield {"ph": "M", "name": "thread_name", "pid": span.rank, "tid": number, "args": {"name": stream}}
-        yield {
-            "ph": "X", "name": span.kind, "cat": "host" if span.stream == "host" else "kernel", "pid": span.rank,
-            "tid": STREAMS.index(span.stream), "ts": span.start_ns / 1000, "dur": (span.end_ns - span.start_ns) / 1000,
-            "args": {"step": span.step, "busy_us": span.busy_ns / 1000, "sm_active": span.sm_active},
-        }
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

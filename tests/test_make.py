@@ -42,7 +42,7 @@ def test_the_scripts_parse(script: str, shell: str) -> None:
 def test_too_old_a_python_is_refused_in_one_line(tmp_path: Path) -> None:
     copy = tmp_path / "project"
     copy.mkdir()
-    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
+    for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements-dev-bare.txt"):
         (copy / name).write_text((ROOT / name).read_text())
     result = subprocess.run(["make", "PYTHON=", "setup"], cwd=copy, capture_output=True, text=True)
     assert result.returncode == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Iterable
@@ -12,6 +13,9 @@ from tests.test_layering import ROOMS, imports, sources
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCAL = {*ROOMS, "app", "tests"}
+
+
+FOR_TESTS = ("requirements-dev.txt", "requirements-dev-bare.txt")
 
 
 def canonical(name: str) -> str:
@@ -46,7 +50,7 @@ def test_every_requirement_is_imported() -> None:
 
 
 def test_every_import_of_the_tests_is_required() -> None:
-    everything = required() | required("requirements-dev.txt")
+    everything = required() | required(FOR_TESTS[0]) | required(FOR_TESTS[1])
     tests = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("*.py")]
     assert {name: path for name, path in imported(tests).items() if name not in everything} == {}
 
@@ -57,7 +61,13 @@ def test_an_import_that_is_not_required_would_be_found(tmp_path: Path) -> None:
     assert set(imported([planted])) - set(required()) == {"altair", "unheard-of"}
 
 
+def test_what_a_bare_requirement_needs_comes_with_the_others() -> None:
+    """Those that are installed without their dependencies import all the same."""
+    importlib.import_module("hta.trace_analysis")
+    assert set(required(FOR_TESTS[1])) == {"holistictraceanalysis"}
+
+
 def test_every_requirement_is_pinned() -> None:
-    pins = required() | required("requirements-dev.txt")
+    pins = required() | required(FOR_TESTS[0]) | required(FOR_TESTS[1])
     assert len(pins) > 12
     assert {name for name, version in pins.items() if not re.fullmatch(r"[\w.]+", version)} == set()

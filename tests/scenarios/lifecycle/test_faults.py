@@ -16,9 +16,10 @@ from typing import Any
 import psutil
 import pytest
 
+from scenarios.analysis.trace import chrome_trace
 from scenarios.config import RunConfig
 from scenarios.launcher_client import COMMAND
-from scenarios.record import chrome_trace, end_of, read_events, samples_csv, samples_of
+from scenarios.record import end_of, read_events, samples_csv, samples_of
 from scenarios.runs import Run, Runs
 from tests.scenarios.lifecycle.conftest import MakeRuns, alive, ended, paced, processes_below, wait_until
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scenarios.record import csv_lines, end_of, read_events, samples_of, trace_lines
+from scenarios.analysis.trace import trace_lines
+from scenarios.record import csv_lines, end_of, read_events, samples_of
 from scenarios.run_folder import RunFolder
 from scenarios.runs import QueueFull, Run, Runs
 from tests.scenarios.lifecycle.conftest import MakeRuns, ended, paced, wait_until
