@@ -2,8 +2,8 @@
 
 Owns hardware facts only; how much of a peak is reached is `pricing.py`'s. Must not import torch.
 
-Sources of the numbers, unless a comment says otherwise: NVIDIA's data sheets and architecture white papers (V100, A100, H100, H200, T4, L4;
-GA102 and Ada white papers for RTX 3090 and 4090). Tensor rates are dense, with fp32 accumulation.
+Tensor rates are dense, with fp32 accumulation. Total memory is what PyTorch reports in its out-of-memory messages. Idle power with a CUDA
+context is read off nvidia-smi listings in public reports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Gpu:
     """Key in GPUS and value of --gpu."""
     label: str
     generation: str
-    """volta, turing, ampere, ada or hopper: what fitted constants may depend on."""
+    """volta, turing, ampere, ada, hopper or blackwell: what fitted constants may depend on."""
     fp32_tflops: float
     """fp32 outside the tensor cores; also the rate of element-wise kernels."""
     tf32_tflops: float | None
@@ -43,6 +43,8 @@ class Gpu:
     decode_images_s: float
     """JPEG decoding and augmentation of ImageNet-sized images with kernels, images a second."""
     decode_source: str
+    source: str
+    """Of the peak rates, bandwidth and power limit."""
 
 
 # pytorch/vision#8468 and NVIDIA/DALI#5362: about 6,000 images/s with CUDA kernels and 7,000 mixed on A100, 2,300 on A10.
@@ -68,51 +70,85 @@ GPUS: dict[str, Gpu] = {
             name="a100-80gb", label="A100-80GB", generation="ampere", fp32_tflops=19.5, tf32_tflops=156.0, fp16_tflops=312.0,
             bandwidth_gb_s=2039.0, memory_gib=79.15, sms=108, link="nvlink3",
             pcie_gb_s=25.0, idle_w=60.0, peak_w=400.0, decode_images_s=7000.0, decode_source=_A100_DECODE,
+            source="NVIDIA A100 data sheet and GA100 white paper",
         ),
         _gpu(
             name="a100-40gb", label="A100-40GB", generation="ampere", fp32_tflops=19.5, tf32_tflops=156.0, fp16_tflops=312.0,
             bandwidth_gb_s=1555.0, memory_gib=39.39, sms=108, link="nvlink3",
             pcie_gb_s=25.0, idle_w=55.0, peak_w=400.0, decode_images_s=7000.0, decode_source=_A100_DECODE,
+            source="NVIDIA A100 data sheet and GA100 white paper",
+        ),
+        _gpu(
+            name="a100-80gb-pcie", label="A100-80GB PCIe", generation="ampere", fp32_tflops=19.5, tf32_tflops=156.0, fp16_tflops=312.0,
+            bandwidth_gb_s=1935.0, memory_gib=79.15, sms=108, link="pcie4",
+            pcie_gb_s=25.0, idle_w=50.0, peak_w=300.0, decode_images_s=7000.0, decode_source=_A100_DECODE,
+            source="NVIDIA A100 data sheet (PCIe)",
+        ),
+        _gpu(
+            name="a100-40gb-pcie", label="A100-40GB PCIe", generation="ampere", fp32_tflops=19.5, tf32_tflops=156.0, fp16_tflops=312.0,
+            bandwidth_gb_s=1555.0, memory_gib=39.39, sms=108, link="pcie4",
+            pcie_gb_s=25.0, idle_w=40.0, peak_w=250.0, decode_images_s=7000.0, decode_source=_A100_DECODE,
+            source="NVIDIA A100 data sheet (PCIe)",
         ),
         _gpu(
             name="h100-80gb", label="H100-80GB", generation="hopper", fp32_tflops=66.9, tf32_tflops=494.7, fp16_tflops=989.4,
             bandwidth_gb_s=3352.0, memory_gib=79.11, sms=132, link="nvlink4",
             pcie_gb_s=52.0, idle_w=70.0, peak_w=700.0, decode_images_s=11500.0, decode_source=_SCALED,
+            source="NVIDIA H100 data sheet (SXM) and GH100 white paper",
+        ),
+        _gpu(
+            name="h100-80gb-pcie", label="H100-80GB PCIe", generation="hopper", fp32_tflops=51.2, tf32_tflops=378.0, fp16_tflops=756.0,
+            bandwidth_gb_s=2039.0, memory_gib=79.11, sms=114, link="pcie5",
+            pcie_gb_s=52.0, idle_w=50.0, peak_w=350.0, decode_images_s=7000.0, decode_source=_SCALED,
+            source="NVIDIA H100 data sheet (PCIe) and GH100 white paper",
         ),
         _gpu(
             name="h200-141gb", label="H200-141GB", generation="hopper", fp32_tflops=66.9, tf32_tflops=494.7, fp16_tflops=989.4,
             bandwidth_gb_s=4800.0, memory_gib=139.8, sms=132, link="nvlink4",
             pcie_gb_s=52.0, idle_w=75.0, peak_w=700.0, decode_images_s=11500.0, decode_source=_SCALED,
+            source="NVIDIA H200 data sheet (SXM)",
+        ),
+        _gpu(
+            name="b200-180gb", label="B200-180GB", generation="blackwell", fp32_tflops=75.0, tf32_tflops=1125.0, fp16_tflops=2250.0,
+            bandwidth_gb_s=7672.0, memory_gib=178.35, sms=148, link="nvlink5",
+            pcie_gb_s=52.0, idle_w=140.0, peak_w=1000.0, decode_images_s=26300.0, decode_source=_SCALED,
+            source="NVIDIA DGX B200 data sheet; memory and its bandwidth as its driver reports them (pytorch/ao#4002)",
         ),
         _gpu(
             name="v100-16gb", label="V100-16GB", generation="volta", fp32_tflops=15.7, tf32_tflops=None, fp16_tflops=125.0,
             bandwidth_gb_s=900.0, memory_gib=15.77, sms=80, link="nvlink2",
             pcie_gb_s=12.5, idle_w=42.0, peak_w=300.0, decode_images_s=3100.0, decode_source=_SCALED,
+            source="NVIDIA V100 data sheet (SXM2) and GV100 white paper",
         ),
         _gpu(
             name="v100-32gb", label="V100-32GB", generation="volta", fp32_tflops=15.7, tf32_tflops=None, fp16_tflops=125.0,
             bandwidth_gb_s=900.0, memory_gib=31.74, sms=80, link="nvlink2",
             pcie_gb_s=12.5, idle_w=43.0, peak_w=300.0, decode_images_s=3100.0, decode_source=_SCALED,
+            source="NVIDIA V100 data sheet (SXM2) and GV100 white paper",
         ),
         _gpu(
             name="rtx4090-24gb", label="RTX4090-24GB", generation="ada", fp32_tflops=82.6, tf32_tflops=82.6, fp16_tflops=165.2,
-            bandwidth_gb_s=1008.0, memory_gib=23.64, sms=128, link="pcie4",
+            bandwidth_gb_s=1008.0, memory_gib=23.64, sms=128, link="pcie4-host",
             pcie_gb_s=25.0, idle_w=25.0, peak_w=450.0, decode_images_s=3850.0, decode_source=_SCALED,
+            source="NVIDIA Ada GPU architecture white paper",
         ),
         _gpu(
             name="rtx3090-24gb", label="RTX3090-24GB", generation="ampere", fp32_tflops=35.6, tf32_tflops=35.6, fp16_tflops=71.0,
-            bandwidth_gb_s=936.0, memory_gib=23.69, sms=82, link="pcie4",
+            bandwidth_gb_s=936.0, memory_gib=23.69, sms=82, link="pcie4-host",
             pcie_gb_s=25.0, idle_w=28.0, peak_w=350.0, decode_images_s=3600.0, decode_source=_SCALED,
+            source="NVIDIA GA102 white paper",
         ),
         _gpu(
             name="l4-24gb", label="L4-24GB", generation="ada", fp32_tflops=30.3, tf32_tflops=60.0, fp16_tflops=121.0,
             bandwidth_gb_s=300.0, memory_gib=22.03, sms=58, link="pcie4",
             pcie_gb_s=25.0, idle_w=17.0, peak_w=72.0, decode_images_s=1150.0, decode_source=_SCALED,
+            source="NVIDIA L4 data sheet",
         ),
         _gpu(
             name="t4-16gb", label="T4-16GB", generation="turing", fp32_tflops=8.1, tf32_tflops=None, fp16_tflops=65.0,
             bandwidth_gb_s=320.0, memory_gib=14.58, sms=40, link="pcie3",
             pcie_gb_s=12.5, idle_w=13.0, peak_w=70.0, decode_images_s=1150.0, decode_source=_SCALED,
+            source="NVIDIA T4 data sheet and TU102 white paper",
         ),
     )
 }

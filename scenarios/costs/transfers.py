@@ -6,7 +6,7 @@ Owns time on links and the power model. Must not import torch.
 from __future__ import annotations
 
 from scenarios.costs.gpus import GPUS
-from scenarios.costs.links import LINKS, Link
+from scenarios.costs.links import LINKS, NETWORKS, Link
 
 _COPY_SETUP_NS = 10_000
 """Host call, engine start and completion of one cudaMemcpyAsync: about 10 us for a copy of a few bytes."""
@@ -15,6 +15,11 @@ _HOST_COPY_BYTES_PER_NS = 8.0
 _HOST_COPY_SETUP_NS = 2_000
 _PROTOCOL_NS = 6_000
 """Launch and set-up of one NCCL collective before the first bytes move."""
+
+_NVLS_RANKS = 4
+"""NCCL sums in the switches from so many GPUs of a node on; with fewer a ring sends no more bytes."""
+_NVLS_STEPS = 8
+"""Set-up and synchronisation of a sum in the switches, in steps of a ring: our estimate. Small messages go round a ring, as in NCCL."""
 
 _RESIDENT_SHARE = 0.13
 _ACTIVE_SHARE = 0.75
@@ -27,16 +32,35 @@ def link_of(gpu: str, link: str = "") -> Link:
     return LINKS[link or GPUS[gpu].link]
 
 
-def all_reduce_ns(nbytes: int, *, gpu: str, world: int, link: str = "") -> int:
-    """Duration of one ring all-reduce of `nbytes` among `world` GPUs, once the last has arrived; 0 for one GPU.
+def all_reduce_ns(nbytes: int, *, gpu: str, world: int, link: str = "", nodes: int = 1, network: str = "") -> int:
+    """Duration of one all-reduce of `nbytes` among `world` GPUs, once the last has arrived; 0 for one GPU.
 
-    Each rank sends 2 (n-1)/n of the bytes in 2 (n-1) steps at the bus bandwidth (nccl-tests, PERFORMANCE.md).
+    `world` counts all GPUs, spread evenly over `nodes` that `network` joins: first inside each node, then across, as NCCL does. Inside a
+    node it is a ring, or the switches add up where the link has NVLink SHARP and that is faster. Unknown names raise KeyError.
     """
     if world <= 1:
         return 0
-    joined = link_of(gpu, link)
-    steps = 2 * (world - 1)
-    return round(_PROTOCOL_NS + steps * joined.latency_us * 1e3 + steps / world * nbytes / joined.bus_gb_s)
+    inside = _in_node_ns(nbytes, link_of(gpu, link), world // nodes)
+    across = _ring_ns(nbytes, NETWORKS[network], nodes) if nodes > 1 else 0.0
+    return round(_PROTOCOL_NS + inside + across)
+
+
+def _in_node_ns(nbytes: int, joined: Link, ranks: int) -> float:
+    ring = _ring_ns(nbytes, joined, ranks)
+    if joined.nvls_gb_s is None or ranks < _NVLS_RANKS:
+        return ring
+    # Every GPU sends its bytes to the switch once and receives the sum once, however many there are; nccl-tests states eight GPUs' rate as
+    # if they had gone round a ring.
+    switched = _NVLS_STEPS * joined.latency_us * 1e3 + nbytes * (2 * 7 / 8) / joined.nvls_gb_s
+    return min(ring, switched)
+
+
+def _ring_ns(nbytes: int, joined: Link, ranks: int) -> float:
+    """Each rank sends 2 (n-1)/n of the bytes in 2 (n-1) steps at the bus bandwidth (nccl-tests, PERFORMANCE.md)."""
+    if ranks <= 1:
+        return 0.0
+    steps = 2 * (ranks - 1)
+    return steps * joined.latency_us * 1e3 + steps / ranks * nbytes / joined.bus_gb_s
 
 
 def pcie_ns(nbytes: int, *, gpu: str) -> int:
