@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from scenarios.catalog import SCENARIOS
+from scenarios.cli_cluster import add_commands
 from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
 from scenarios.cli_output import guarded
 from scenarios.cli_run import run_command
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     validation = commands.add_parser("validate", help="the cost model against published figures", allow_abbrev=False)
     validation.add_argument("--json", action="store_true", help="print one JSON object")
     validation.set_defaults(command=validate_command, parser=validation)
+    add_commands(commands.add_parser, RUN_OPTIONS)
     return parser
 
 
