@@ -1,0 +1,61 @@
+"""Builds the stub libnvidia-ml.so.1 where it is not there or older than its source: `python -m tests.nvml.build`.
+
+A compiler that is there comes first; then Debian's, as root.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).with_name("stub.c")
+BUILT = ROOT / ".venv/nvml"
+COMPILERS = ("cc", "gcc", "clang")
+APIS = {"current": 570, "old": 470, "ancient": 300}
+"""Driver branches whose functions a library exports."""
+
+
+def library_folder(api: str = "current") -> Path:
+    """The folder with the stub, built first where it has to be. Raises RuntimeError where there is no compiler."""
+    library = BUILT / api / "libnvidia-ml.so.1"
+    if not library.exists() or library.stat().st_mtime < SOURCE.stat().st_mtime:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        fresh = library.with_suffix(f".{os.getpid()}")  # two test runs at a time must not load each other's half
+        command = [
+            find_compiler(), "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libnvidia-ml.so.1",
+            f"-DSTUB_API={APIS[api]}", "-o", str(fresh), str(SOURCE),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"the stub of NVML does not compile:\n{done.stderr}")
+        fresh.replace(library)
+    return library.parent
+
+
+def find_compiler() -> str:
+    """The path of a C compiler, installed first where there is none."""
+    found = _compiler()
+    if not found:
+        subprocess.run(["sh", str(ROOT / ".ci/debian"), "gcc", "libc6-dev"])
+        found = _compiler()
+    if not found:
+        raise RuntimeError("no C compiler found or installed (cc, gcc or clang); the tests of the NVML sampler need one")
+    return found
+
+
+def _compiler() -> str | None:
+    named = os.environ.get("CC")
+    return next((path for name in (named, *COMPILERS) if name and (path := shutil.which(name))), None)
+
+
+if __name__ == "__main__":
+    try:
+        for name in APIS:
+            library_folder(name)
+    except RuntimeError as fault:
+        sys.exit(str(fault))
+    print(BUILT)
