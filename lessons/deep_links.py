@@ -44,8 +44,8 @@ class DeepLink:
         return self.config_of(cause.scenario)
 
     def config_of(self, scenario: str) -> RunConfig:
-        """An experiment, such as the fix, with the link's knobs. Raises ValueError as `RunConfig.parse` does."""
-        return RunConfig.parse({"scenario": scenario, **self.knobs})
+        """An experiment, such as the fix, with those of the link's knobs that have an effect on it."""
+        return RunConfig.applied({"scenario": scenario, **self.knobs})
 
 
 def parse_link(query: Mapping[str, str | Sequence[str]], lessons: LessonSet) -> DeepLink:

@@ -17,6 +17,8 @@ from scenarios.costs.models import MODELS
 
 HAND_OFF = {"cpu": "Over the host", "nccl": "By NCCL"}
 PREPROCESS = {"gpu": "The rank's GPU", "cpu": "The CPU"}
+_ANY_SCENARIO = "rank0_loading"
+"""One on which each knob has an effect: the form shows the knobs of the address, whatever the cause on show makes of them."""
 OFFERED = ("gpu", "gpus", "model", "batch", "seed", "hand_off", "preprocess")
 
 
@@ -27,7 +29,7 @@ def knobs() -> dict[str, str | int]:
 
 def knobs_popover(lesson: Lesson, cause_id: str) -> None:
     """One form; a run starts with its button."""
-    now = RunConfig.parse({"scenario": lesson.fix, **knobs()})
+    now = RunConfig.parse({"scenario": _ANY_SCENARIO, **knobs(), "model": ""})
     models = ["", *MODELS]
     changed = len(knobs())
     with st.popover(f"Knobs ({changed})" if changed else "Knobs", key="knobs"), st.form("knobs-form", border=False):
@@ -48,7 +50,7 @@ def knobs_popover(lesson: Lesson, cause_id: str) -> None:
 
 
 def _run_with(lesson: Lesson, cause_id: str) -> None:
-    defaults = RunConfig.parse({"scenario": lesson.fix})
+    defaults = RunConfig.parse({"scenario": _ANY_SCENARIO})
     for name in KNOBS:
         value = st.session_state.get(f"knob-{name}") if name in OFFERED else None
         if value in (None, "") or (name != "model" and value == getattr(defaults, name)):

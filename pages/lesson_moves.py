@@ -44,7 +44,7 @@ def start_run(lesson: Lesson, cause_id: str, knobs: dict[str, Any] | None = None
         return
     cause = lesson.cause(cause_id)
     scenario = lesson.fix if cause is None else cause.scenario
-    run = _begin(RunConfig.parse({"scenario": scenario, **(knobs or {})}), attempt, pace)
+    run = _begin(RunConfig.applied({"scenario": scenario, **(knobs or {})}), attempt, pace)
     if run is None:
         return
     if cause is not None and move(lesson, lambda attempt: store().record_run(attempt.token, lesson, cause_id, run.run_id)) is None:

@@ -33,6 +33,10 @@ RUN_OPTIONS = {
     "steps": "steps to train at most",
     "hand_off": "rank0_loading: hand shards out over cpu (the default) or nccl",
     "preprocess": "decode and augment on the gpu (the default) or the cpu",
+    "workers": "DataLoader workers of each rank, 0 to 32 (default 8); 0 loads in the training process",
+    "link": "what joins the GPUs, such as nvlink3 or pcie4; default: the GPU's own",
+    "straggler": "rank of a slow GPU; default: none",
+    "straggler_pct": "by how many percent its kernels take longer, 1 to 400 (default 50)",
     "precision": "fp32, tf32 or amp (the default)",
     "seed": "seed of data, weights and jitter (default 0)",
     "backend": "auto, virtual or cuda; auto is virtual where no GPU can be used",
@@ -108,6 +112,8 @@ def _list(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     given: dict[str, Any] = {name: getattr(options, name) for name in RUN_OPTIONS if getattr(options, name) is not None}
+    if "straggler_pct" in given and "straggler" not in given:
+        raise ValueError(f"straggler_pct={given['straggler_pct']!r}: needs --straggler, the rank that is slow")
     config = RunConfig.parse({"scenario": options.scenario, **given})
     if config.backend == "cuda":
         raise ValueError(f"backend='cuda': {why_virtual(real_gpus())}; allowed here: auto, virtual")

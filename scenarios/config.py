@@ -67,6 +67,18 @@ class RunConfig(BaseModel):
         except ValidationError as error:
             raise ValueError(fault_line(error, cls)) from None
 
+    @classmethod
+    def applied(cls, values: Mapping[str, Any]) -> Self:
+        """`parse`, without the knobs that would have no effect here: one set of knobs serves every experiment of a lesson."""
+        kept = dict(values)
+        scenario = SCENARIOS.get(str(kept.get("scenario")))
+        model = MODELS.get(str(kept.get("model") or (scenario.model if scenario else "")))
+        if scenario is not None and not scenario.hands_out:
+            kept.pop("hand_off", None)
+        if model is not None and not model.decodes:
+            kept.pop("preprocess", None)
+        return cls.parse(kept)
+
     @field_validator("scenario")
     @classmethod
     def _known_scenario(cls, value: str) -> str:
@@ -91,6 +103,14 @@ class RunConfig(BaseModel):
     def _straggler_is_a_rank(self) -> Self:
         if self.straggler is not None and self.straggler >= self.gpus:
             raise ValueError(f"straggler='{self.straggler}': must be a rank from 0 to {self.gpus - 1}")
+        return self
+
+    @model_validator(mode="after")
+    def _knobs_have_an_effect(self) -> Self:
+        if self.hand_off != "cpu" and not SCENARIOS[self.scenario].hands_out:
+            raise ValueError(f"hand_off={self.hand_off!r}: must be cpu, as {self.scenario} hands no shards out")
+        if self.preprocess != "gpu" and not MODELS[self.model].decodes:
+            raise ValueError(f"preprocess={self.preprocess!r}: must be gpu, as the samples of {self.model} need no decoding")
         return self
 
     @model_validator(mode="before")

@@ -99,10 +99,10 @@ class Tally:
 
 
 def one_gpu_epoch_seconds(config: RunConfig) -> float:
-    """Virtual seconds in which one such GPU alone trains one epoch, correctly."""
+    """Virtual seconds in which one such GPU alone trains one epoch, correctly: no link matters to it, and it is no straggler."""
     step_s = step_seconds(
         model=config.model, gpu=config.gpu, precision=config.precision, batch=config.batch, world=1, seed=config.seed,
-        decode_on_gpu=config.preprocess == "gpu",
+        workers=config.workers, decode_on_gpu=config.preprocess == "gpu",
     )
     return step_s * (MODELS[config.model].epoch_samples // config.batch)
 

@@ -28,6 +28,8 @@ class Scenario:
     odd_rank: int | None = None
     """The rank whose lane is set off, where the symptom names one."""
     model: str = "resnet50"
+    hands_out: bool = False
+    """Rank 0 alone loads, and hands the others their samples."""
 
     @property
     def path(self) -> Path:
@@ -55,6 +57,7 @@ SCENARIOS: dict[str, Scenario] = {
             what="Rank 0 reads and decodes the global batch on its GPU and hands shards out.",
             opening_metric="busy",
             odd_rank=0,
+            hands_out=True,
         ),
         Scenario(
             name="large_batch",

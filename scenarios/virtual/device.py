@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from scenarios.catalog import SCENARIOS
+from scenarios.config import RunConfig
 from scenarios.costs import pricing
 from scenarios.costs.shapes import Phase, StepCosts
 from scenarios.telemetry import Kind, Span, Stream
+from scenarios.virtual import host
 from scenarios.virtual.collective import Arrival, BackwardPass, backward_together, run_phase
 from scenarios.virtual.jitter import factor, jittered
 from scenarios.virtual.loader import LoaderQueue
@@ -27,23 +30,55 @@ NCCL_PEER_SM_SHARE = 0.04
 STEPS_AHEAD = 1
 """How many steps the host may launch ahead of its GPU: the launch queue holds about a thousand kernels, one ResNet-50 step."""
 
-READ_NS_PER_SAMPLE = 60_000
-"""Reading one encoded sample from the page cache, unpickling and collating it in a DataLoader worker. Our estimate: it is hidden
-behind the step unless workers are scarce."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceSetup:
-    """What stays the same during a run."""
+    """What stays the same during a run, and what every rank knows of the others."""
 
     rank: int
     world: int
     gpu: str
+    model: str
     seed: int
     workers: int
     decode_on_gpu: bool
+    loaders: int
+    """How many ranks load, from rank 0 on; the others are handed their samples."""
     link: str = ""
     """What joins the GPUs; empty is the GPU's own."""
+    straggler: int | None = None
+    """The rank whose kernels are slow."""
+    straggler_pct: int = 0
+    """By how much they take longer."""
+
+    @classmethod
+    def of(cls, config: RunConfig, *, rank: int, world: int) -> DeviceSetup:
+        """The device of `rank` in a run of `config`."""
+        return cls(
+            rank=rank, world=world, gpu=config.gpu, model=config.model, seed=config.seed, workers=config.workers,
+            decode_on_gpu=config.preprocess == "gpu", loaders=1 if SCENARIOS[config.scenario].hands_out else world,
+            link=config.link, straggler=config.straggler, straggler_pct=config.straggler_pct,
+        )
+
+    @property
+    def load_ns_per_sample(self) -> int:
+        """Worker time for one sample."""
+        return host.worker_ns_per_sample(
+            model=self.model, decode_on_cpu=not self.decode_on_gpu, workers=self.workers, loaders=self.loaders, ranks=self.world
+        )
+
+    def pace(self, rank: int, step: int, kind: Kind) -> float:
+        """Factor on the duration of a rank's kernels: jitter, and what makes a straggler slow."""
+        slow = 1.0 + self.straggler_pct / 100.0 if rank == self.straggler else 1.0
+        return slow * factor(self.seed, rank, step, kind)
+
+
+@dataclass(kw_only=True, slots=True)
+class Traffic:
+    """Bytes that a rank exchanged with others."""
+
+    sent: int = 0
+    received: int = 0
 
 
 class VirtualDevice:
@@ -54,26 +89,27 @@ class VirtualDevice:
         self.step = 0
         self.host_ns = self.compute_ns = self.copy_ns = self.comm_ns = 0
         self._emit = emit
+        self.traffic = Traffic()
         self._queue = LoaderQueue(workers=setup.workers)
+        self._copy_factor = host.copy_factor(setup.world)
+        self._upload_factor = host.upload_factor(setup.gpu, rank=setup.rank, loaders=setup.loaders)
         self._step_ends_ns: list[int] = []
 
-    def load(self, samples: int, cpu_decode_ns_per_sample: int = 0) -> None:
-        """The host takes the next batch of `samples` from the loader, waiting for it if it must."""
-        fetch_ns = samples * (READ_NS_PER_SAMPLE + cpu_decode_ns_per_sample)
-        fetch_ns = jittered(fetch_ns, self.setup.seed, self.setup.rank, self.step, "load")
-        ready_ns = self._queue.take(self.host_ns, fetch_ns)
-        self._host("load", ready_ns)
+    def load(self, samples: int) -> None:
+        """The host takes the next batch of `samples` from the loader, waiting for it if it must; without workers it makes it itself."""
+        fetch_ns = jittered(samples * self.setup.load_ns_per_sample, self.setup.seed, host.JITTER_RANK, self.step, "load")
+        self._host("load", self._queue.take(self.host_ns, fetch_ns) if self.setup.workers else self.host_ns + fetch_ns)
 
     def decode(self, costs: StepCosts) -> None:
         """Copy one encoded batch to the GPU and decode it there."""
-        self.upload(costs.encoded_bytes if self.setup.decode_on_gpu else costs.decoded_bytes)
+        self.upload(costs.encoded_bytes if self.setup.decode_on_gpu else costs.decoded_bytes, factor=self._upload_factor)
         if self.setup.decode_on_gpu:
             self._compute("decode", costs.decode)
 
-    def upload(self, nbytes: int) -> None:
-        """A copy from pinned memory by the copy engine; kernels launched later wait for it."""
+    def upload(self, nbytes: int, *, factor: int = 1) -> None:
+        """A copy from pinned memory by the copy engine, which takes `factor` times as long as alone; kernels launched later wait for it."""
         start_ns = max(self.copy_ns, self.host_ns)
-        self.copy_ns = start_ns + pricing.pcie_ns(nbytes, gpu=self.setup.gpu)
+        self.copy_ns = start_ns + pricing.pcie_ns(nbytes * factor, gpu=self.setup.gpu)
         self._span("copy", "copy", start_ns, self.copy_ns, self.copy_ns - start_ns, 0.0)
         self.compute_ns = max(self.compute_ns, self.copy_ns)
 
@@ -87,7 +123,7 @@ class VirtualDevice:
 
     def host_copy(self, nbytes: int) -> None:
         """The host thread copies bytes through shared memory."""
-        duration_ns = pricing.host_copy_ns(nbytes)
+        duration_ns = round(pricing.host_copy_ns(nbytes) * self._copy_factor)
         self._host("scatter", self.host_ns + jittered(duration_ns, self.setup.seed, self.setup.rank, self.step, "scatter"))
 
     def host_wait(self, until_ns: int) -> None:
@@ -123,7 +159,10 @@ class VirtualDevice:
             self.compute_ns = placed.end_ns
             self.host_ns += phase.launch_ns
         if self.setup.world > 1:
-            for placed, collective in zip(together.phases[self.setup.rank], together.collectives, strict=True):
+            for placed, collective, nbytes in zip(
+                together.phases[self.setup.rank], together.collectives, costs.bucket_bytes, strict=True
+            ):
+                self._pass_around(nbytes)
                 self._comm("all_reduce", max(self.comm_ns, placed.end_ns), collective.start_ns, collective.end_ns)
         self.compute_ns = max(self.compute_ns, together.collectives[-1].end_ns)
         if self.step == 0 and self.setup.world > 1:
@@ -141,11 +180,17 @@ class VirtualDevice:
     def _compute(self, kind: Kind, phase: Phase) -> None:
         if phase.kernels == 0:
             return
-        pace = factor(self.setup.seed, self.setup.rank, self.step, kind)
+        pace = self.setup.pace(self.setup.rank, self.step, kind)
         placed = run_phase(phase, host_ns=self.host_ns, stream_ns=self.compute_ns, pace=pace)
         self._span("compute", kind, placed.start_ns, placed.end_ns, placed.busy_ns, phase.sm_active)
         self.compute_ns = placed.end_ns
         self.host_ns += phase.launch_ns
+
+    def _pass_around(self, nbytes: int) -> None:
+        """A ring: each rank sends its neighbour 2 (n-1)/n of the bytes, and receives as many from the other."""
+        around = round(2 * (self.setup.world - 1) / self.setup.world * nbytes)
+        self.traffic.sent += around
+        self.traffic.received += around
 
     def _comm(self, kind: Kind, resident_ns: int, start_ns: int, end_ns: int) -> None:
         share = NCCL_PEER_SM_SHARE if kind == "scatter" else NCCL_SM_SHARE
@@ -170,7 +215,7 @@ class VirtualDevice:
 
 def arrival(setup: DeviceSetup, *, rank: int, step: int, host_ns: int, compute_ns: int, costs: StepCosts) -> Arrival:
     """The arrival of any rank, from its exchanged clocks: what is not exchanged follows from seed, rank and step."""
-    return Arrival(host_ns=host_ns, compute_ns=compute_ns, pace=factor(setup.seed, rank, step, "backward"), costs=costs)
+    return Arrival(host_ns=host_ns, compute_ns=compute_ns, pace=setup.pace(rank, step, "backward"), costs=costs)
 
 
 def _part(phase: Phase, fraction: float) -> Phase:

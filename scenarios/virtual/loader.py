@@ -13,18 +13,24 @@ PREFETCH_FACTOR = 2
 
 @dataclass(kw_only=True)
 class LoaderQueue:
-    """Batch i is fetched by worker i mod `workers`, and not before batch i - workers * PREFETCH_FACTOR was taken."""
+    """Batch i is fetched by worker i mod `workers`, and not before batch i - workers * PREFETCH_FACTOR was taken.
+
+    Workers start so long before virtual time that its first batch is ready at zero: starting them is no part of an epoch.
+    """
 
     workers: int
+    _start_ns: int = 0
     _ready_ns: list[int] = field(default_factory=list)
     _taken_ns: list[int] = field(default_factory=list)
 
     def take(self, now_ns: int, fetch_ns: int) -> int:
         """The time (>= now_ns) at which the loop that asks at `now_ns` holds the next batch, which a worker needs `fetch_ns` for."""
         index = len(self._ready_ns)
-        worker_free_ns = self._ready_ns[index - self.workers] if index >= self.workers else 0
+        if index == 0:
+            self._start_ns = -fetch_ns
+        worker_free_ns = self._ready_ns[index - self.workers] if index >= self.workers else self._start_ns
         ahead = self.workers * PREFETCH_FACTOR
-        asked_ns = self._taken_ns[index - ahead] if index >= ahead else 0
+        asked_ns = self._taken_ns[index - ahead] if index >= ahead else self._start_ns
         self._ready_ns.append(max(worker_free_ns, asked_ns) + fetch_ns)
         self._taken_ns.append(max(now_ns, self._ready_ns[-1]))
         return self._taken_ns[-1]

@@ -19,7 +19,6 @@ from scenarios.costs.shapes import StepCosts
 from scenarios.telemetry import Span
 from scenarios.virtual.collective import BackwardPass
 from scenarios.virtual.device import DeviceSetup, VirtualDevice, arrival
-from scenarios.virtual.simulate import cpu_decode_ns_per_sample
 from scenarios.worker.data import serial_numbers
 from scenarios.worker.exchange import Sketch, Slots, gradient_hook, relative_distance
 from scenarios.worker.hand_off import VirtualScatter
@@ -41,12 +40,7 @@ class VirtualStage:
         self._rank, self._world = rank, world
         self._send = send
         self._spans: list[Span] = []
-        setup = DeviceSetup(
-            rank=rank, world=world, gpu=config.gpu, seed=config.seed, workers=config.workers, decode_on_gpu=config.preprocess == "gpu",
-            link=config.link,
-        )
-        self.device = VirtualDevice(setup, self._spans.append)
-        self._cpu_ns = 0 if config.preprocess == "gpu" else cpu_decode_ns_per_sample(model=config.model, world=world)
+        self.device = VirtualDevice(DeviceSetup.of(config, rank=rank, world=world), self._spans.append)
         self._progress = 0.0
         self._serials: list[int] = []
         self._batch = 0
@@ -63,7 +57,7 @@ class VirtualStage:
 
     def fetched(self, samples: int) -> None:
         """The loader handed over a batch."""
-        self.device.load(samples, self._cpu_ns)
+        self.device.load(samples)
 
     def decode(self, files: Tensor) -> Tensor:
         self.device.decode(self.costs(len(files)))

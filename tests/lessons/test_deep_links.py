@@ -108,7 +108,7 @@ def test_a_built_link_reads_back_to_the_same_run(knobs: dict[str, str | int], ca
     text = build_link(lesson=lesson.id, cause=cause, knobs=knobs)
     link = parse_link(parse_qs(text.removeprefix("?")), LESSONS)
     assert link.faults == ()
-    assert link.config(lesson, cause or "k2") == RunConfig.parse({"scenario": lesson.cause(cause or "k2").scenario, **knobs})  # type: ignore[union-attr]
+    assert link.config(lesson, cause or "k2") == RunConfig.applied({"scenario": lesson.cause(cause or "k2").scenario, **knobs})  # type: ignore[union-attr]
 
 
 @settings(max_examples=200, deadline=None)
