@@ -46,6 +46,10 @@ class DeviceSetup:
     """How many ranks load, from rank 0 on; the others are handed their samples."""
     link: str = ""
     """What joins the GPUs; empty is the GPU's own."""
+    nodes: int = 1
+    """Over how many nodes the ranks are spread; predictions alone have more than one."""
+    network: str = ""
+    """What joins the nodes."""
     straggler: int | None = None
     """The rank whose kernels are slow."""
     straggler_pct: int = 0
@@ -151,7 +155,10 @@ class VirtualDevice:
         costs = mine.costs
         setup = self.setup
         transfers_ns = [
-            pricing.all_reduce_ns(nbytes, gpu=setup.gpu, world=setup.world, link=setup.link) for nbytes in costs.bucket_bytes
+            pricing.all_reduce_ns(
+                nbytes, gpu=setup.gpu, world=setup.world, link=setup.link, nodes=setup.nodes, network=setup.network
+            )
+            for nbytes in costs.bucket_bytes
         ]
         together = backward_together(arrivals, comm_ns=self.comm_ns, all_reduce_ns=transfers_ns)
         for placed, phase in zip(together.phases[self.setup.rank], costs.backward, strict=True):

@@ -45,7 +45,8 @@ def step_seconds(
 
 def steady_step_seconds(
     costs: StepCosts, *, gpu: str, world: int, steps: int, warm_up: int, model: str = "", seed: int = 0, workers: int = WORKERS,
-    decode_on_gpu: bool = True, feed: Callable[[VirtualDevice], None] = lambda device: None,
+    decode_on_gpu: bool = True, link: str = "", nodes: int = 1, network: str = "",
+    feed: Callable[[VirtualDevice], None] = lambda device: None,
 ) -> float:
     """Mean virtual seconds of one step of `world` devices that all cost the same, the first `warm_up` of `steps` left out.
 
@@ -54,7 +55,8 @@ def steady_step_seconds(
     devices = [
         VirtualDevice(
             DeviceSetup(
-                rank=rank, world=world, gpu=gpu, model=model, seed=seed, workers=workers, decode_on_gpu=decode_on_gpu, loaders=world
+                rank=rank, world=world, gpu=gpu, model=model, seed=seed, workers=workers, decode_on_gpu=decode_on_gpu, loaders=world,
+                link=link, nodes=nodes, network=network,
             ),
             _drop,
         )
