@@ -18,38 +18,22 @@ from typing import Any, Literal
 from torch._C._distributed_c10d import TCPStore
 
 from scenarios.config import RunConfig
-from scenarios.costs.gpus import GPUS
 from scenarios.processes import die_with_parent, exit_text
 from scenarios.rank_pipe import RankPipe
 from scenarios.record import COMPUTED
 from scenarios.record_writer import RecordWriter
 from scenarios.recorder import Outgoing, Recorder, StepState
-from scenarios.settings import PROJECT_ROOT, Settings
-from scenarios.summary import Tally, expected, sentence, summarise
+from scenarios.settings import Settings
+from scenarios.summary import Tally
+from scenarios.verdict import Failure, neutral, outcome_of, run_end, run_head
 from scenarios.worker.entry import rank_process
 from scenarios.worker.report import unpack_serials, unpack_span
 
 GATHER_S = 0.5
 """After the first rank failed, how long to listen to the others before naming the cause."""
+LAST_WORDS_BYTES = 4_000
 
 Pace = Literal["live", "fast"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """How one rank broke off. A rank killed by a signal is nearer to the cause than one whose peer vanished."""
-
-    rank: int
-    kind: str
-    text: str
-    order: int
-
-    @property
-    def blame(self) -> tuple[int, int]:
-        if self.kind == "signal":
-            return (0, self.order)
-        lost_peer = any(word in self.text for word in ("Connection closed by peer", "Connection reset", "Broken pipe", "peer closed"))
-        return (2 if lost_peer else 1, self.order)
 
 
 @dataclass(kw_only=True)
@@ -98,7 +82,7 @@ class _Supervision:
     def run(self) -> int:
         signal.signal(signal.SIGTERM, self._on_stop)
         self._record.event("state", {"state": "starting"})
-        self._record.event("head", self._head())
+        self._record.event("head", run_head(self._config))
         try:
             self._ranks = [self._fork(rank) for rank in range(self._config.gpus)]
             store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
@@ -112,13 +96,6 @@ class _Supervision:
         finally:
             self._end_ranks()
         return 0
-
-    def _head(self) -> dict[str, Any]:
-        gpu = GPUS[self._config.gpu]
-        return {
-            "gpus": self._config.gpus, "gpu": gpu.label, "memory_limit_gib": gpu.memory_gib, "power_limit_w": gpu.peak_w,
-            "source": "virtual", "period_ms": 200, "steps_per_epoch": None, "recorded_s": time.time(),
-        }
 
     def _fork(self, rank: int) -> _Rank:
         """Fork one rank. The supervisor is single-threaded until all are forked."""
@@ -186,11 +163,7 @@ class _Supervision:
             self._ranks[rank].done = True
             self._tally.checksums[rank] = message["checksum"]
         else:
-            self._fail(rank, message["type"], self._neutral(message["traceback"]))
-
-    def _neutral(self, trace: str) -> str:
-        """A traceback as every viewer may read it: without this machine's folders, and without the experiment's name."""
-        return trace.replace(f"{PROJECT_ROOT}/", "").replace(f"scenarios/catalog/{self._config.scenario}.py", "train.py")
+            self._fail(rank, message["type"], neutral(message["traceback"], self._config.scenario))
 
     def _fail(self, rank: int, kind: str, text: str) -> None:
         self._state.failures.append(Failure(rank=rank, kind=kind, text=text, order=len(self._state.failures)))
@@ -208,7 +181,16 @@ class _Supervision:
                 for message in rank.messages.read():
                     self._take(index, message)
                 if not rank.done:
-                    self._fail(index, "signal" if os.WIFSIGNALED(status) else "exit", exit_text(index, status))
+                    said = self._last_words(index)
+                    self._fail(index, "signal" if os.WIFSIGNALED(status) else "exit", f"{exit_text(index, status)}\n{said}".strip())
+
+    def _last_words(self, rank: int) -> str:
+        """What a rank that could not report wrote to its log: a native library says there why it aborts."""
+        try:
+            log = (self._run_dir / f"rank-{rank}.log").read_bytes()[-LAST_WORDS_BYTES:]
+        except OSError:
+            return ""
+        return neutral(log.decode(errors="replace"), self._config.scenario)
 
     def _decided(self) -> str | None:
         if self._state.stopped:
@@ -220,14 +202,8 @@ class _Supervision:
         if self._state.failed_at_s is not None:
             if not all_done and now_s - self._state.failed_at_s < GATHER_S:
                 return None
-            kinds = {failure.kind for failure in self._state.failures}
-            if "OutOfMemoryError" in kinds:
-                return "out_of_memory"
-            return "timeout" if "imed out" in self._cause().text else "failed"
+            return outcome_of(self._state.failures)
         return "finished" if all_done else None
-
-    def _cause(self) -> Failure:
-        return min(self._state.failures, key=lambda failure: failure.blame)
 
     def _release(self) -> None:
         """Show what virtual time has reached. The first event sets the clock, so that nobody waits for the launch twice."""
@@ -252,29 +228,10 @@ class _Supervision:
             time.sleep(0.01 if self._pace == "live" and self._waiting else 0)
 
     def _end(self, outcome: str) -> dict[str, Any]:
-        outcome = "stopped" if self._state.stopped else outcome
-        summary = summarise(
-            self._tally, self._recorder.samples, outcome=outcome, source="virtual", digest=self._recorder.digest
+        return run_end(
+            self._config, self._tally, self._recorder, outcome="stopped" if self._state.stopped else outcome,
+            failures=self._state.failures, run_limit_s=self._settings.run_limit_s, collective_limit_s=self._settings.collective_limit_s,
         )
-        cause = self._cause() if self._state.failures and outcome not in ("stopped", "finished") else None
-        return {
-            "outcome": outcome,
-            "expected": expected(self._config, outcome),
-            "t_ms": max([round(self._tally.virtual_s * 1000), *(sample.end_ns // 1_000_000 for sample in self._recorder.samples[-1:])]),
-            "sentence": self._sentence(outcome, cause, summary),
-            "rank": cause.rank if cause else None,
-            "error": cause.text if cause else None,
-            "summary": summary,
-        }
-
-    def _sentence(self, outcome: str, cause: Failure | None, summary: dict[str, Any]) -> str:
-        if outcome == "timeout":
-            return f"The run took longer than {self._settings.run_limit_s:.0f} s and was ended." if cause is None else (
-                f"Rank {cause.rank} waited more than {self._settings.collective_limit_s:.0f} s for the others."
-            )
-        if outcome == "failed" and cause is not None:
-            return f"Rank {cause.rank} ended: {cause.text.strip().splitlines()[-1][:200]}"
-        return "Stopped before the end." if outcome == "stopped" else sentence(summary)
 
     def _end_ranks(self) -> None:
         """Nobody stays: ranks that finished are waiting for this, others are killed."""

@@ -1,21 +1,16 @@
-"""What a rank tells its supervisor: one message a step, one at the end, one when it fails.
+"""The pipe by which a forked rank tells its supervisor. The messages themselves are in `rank_messages.py`.
 
-Owns the messages and the pipe. Writing waits only while the supervisor's buffer of a megabyte is full; virtual time does not pass then.
+Writing waits only while the supervisor's buffer of a megabyte is full; virtual time does not pass then.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from array import array
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Sequence
-from typing import Any
 
-from scenarios.telemetry import Span
+from scenarios.rank_messages import Message, Send, pack_serials, pack_span, unpack_serials, unpack_span
 
-Message = dict[str, Any]
-Send = Callable[[Message], None]
+__all__ = ["Message", "Send", "pack_serials", "pack_span", "pipe_sender", "unpack_serials", "unpack_span"]
 
 
 def pipe_sender(fd: int) -> Send:
@@ -28,24 +23,3 @@ def pipe_sender(fd: int) -> Send:
             view = view[os.write(fd, view) :]
 
     return send
-
-
-def pack_span(span: Span) -> list[Any]:
-    return [span.rank, span.stream, span.kind, span.step, span.start_ns, span.end_ns, span.busy_ns, span.sm_active]
-
-
-def unpack_span(row: Sequence[Any]) -> Span:
-    rank, stream, kind, step, start_ns, end_ns, busy_ns, sm_active = row
-    return Span(
-        rank=rank, stream=stream, kind=kind, step=step, start_ns=start_ns, end_ns=end_ns, busy_ns=busy_ns, sm_active=sm_active
-    )
-
-
-def pack_serials(serials: Sequence[int]) -> str:
-    return b64encode(array("i", serials).tobytes()).decode()
-
-
-def unpack_serials(text: str) -> array[int]:
-    serials = array("i")
-    serials.frombytes(b64decode(text))
-    return serials

@@ -144,8 +144,10 @@ def test_a_cloud_node_meets_the_first_one(tmp_path: Path, rank: str, host: str) 
 
 HOSTILE = ("x; rm -rf ~", "$(id)", "`id`", "a\nb", "'", '"', "-x", "../..", "a: b", "{a}", "é", "")
 
+TEXT_FIELDS = ("job_name", "partition", "account", "namespace", "image", "claim", "workdir", "venv", "record", "collect")
 
-@pytest.mark.parametrize("field", "job_name partition account namespace image claim workdir venv record collect".split())
+
+@pytest.mark.parametrize("field", TEXT_FIELDS)
 @pytest.mark.parametrize("value", [value for value in HOSTILE if value])
 def test_hostile_names_cost_one_line(capsys: pytest.CaptureFixture[str], field: str, value: str) -> None:
     to = "kubernetes" if field in ("namespace", "image", "claim") else "slurm"

@@ -73,7 +73,8 @@ def test_a_killed_rank_is_named_and_takes_the_run_with_it(real_runs: Runs) -> No
     all_gone(processes)
     end = end_data(over)
     assert (over.state, end["rank"], end["expected"]) == ("failed", killed, False)
-    assert end["sentence"] == "Rank 3 ended: rank 3 was killed by signal 9 (SIGKILL)"
+    assert end["sentence"].startswith("Rank 3 was killed by signal 9 (SIGKILL). Something outside ended the process: ")
+    assert end["sentence"].endswith(end["meaning"])
     assert real_runs.recording(long_run()) is None
 
 
