@@ -1,0 +1,78 @@
+"""Diagnosis: each experiment on three kinds of GPU and twenty seeds, told from its samples and spans, and from its samples alone.
+
+`right` is its own cause in the first place; `wrong_with_high_confidence` another first with 0.6 or more. Thresholds have room where the
+lowest confidence of a right answer and the highest of a wrong cause stay away from 0.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from _common import arguments, report
+from _runs import over, warm_runs
+
+from scenarios.analysis.diagnosis import SURE, Diagnosis, diagnose
+from scenarios.config import RunConfig
+from scenarios.record import head_of, samples_of, spans_of
+
+KINDS = ("a100-80gb", "h100-80gb", "v100-32gb")
+
+OWN_CAUSE = {
+    "sharded": "healthy", "unsharded": "not_sharded", "rank0_loading": "rank0_feeds", "large_batch": "batch_too_large",
+    "scheduler_desync": "schedulers_out_of_step", "tiny_model": "launch_bound",
+}
+
+STEPS = {"tiny_model": 40, "large_batch": 80}
+"""Long enough for a few sample periods; the batch that no longer fits comes in step 49 or 61. All others: 16."""
+
+
+def cases(seeds: int) -> Iterator[tuple[str, RunConfig]]:
+    """(scenario, config) of every run."""
+    for seed in range(seeds):
+        for kind in KINDS:
+            for scenario in OWN_CAUSE:
+                yield scenario, RunConfig.parse({"scenario": scenario, "gpu": kind, "seed": seed, "steps": STEPS.get(scenario, 16)})
+
+
+def judged(verdicts: list[tuple[str, Diagnosis]]) -> dict[str, Any]:
+    """The figures of one way of looking."""
+    first = [(OWN_CAUSE[scenario], verdict.findings[0] if verdict.findings else None) for scenario, verdict in verdicts]
+    right = [finding.confidence for own, finding in first if finding is not None and finding.cause == own]
+    others = [
+        finding.confidence
+        for scenario, verdict in verdicts for finding in verdict.findings if finding.cause not in (OWN_CAUSE[scenario], "healthy")
+    ]
+    return {
+        "right": len(right),
+        "wrong": sum(finding is not None and finding.cause != own for own, finding in first),
+        "wrong_with_high_confidence": sum(
+            finding is not None and finding.cause != own and finding.confidence >= SURE for own, finding in first
+        ),
+        "not_enough": sum(not verdict.enough for _, verdict in verdicts),
+        "confidence_median": median(right) if right else None,
+        "confidence_lowest": min(right, default=None),
+        "other_cause_highest": max(others, default=0.0),
+    }
+
+
+def main() -> None:
+    options = arguments(__doc__, seeds=20)
+    both, alone = [], []
+    with warm_runs() as runs:
+        for scenario, config in cases(options.seeds):
+            run = runs.start(config, viewer="benchmark", pace="fast")
+            over(runs, run)
+            samples, head = samples_of(run.run_dir), head_of(run.run_dir)
+            both.append((scenario, diagnose(samples, spans_of(run.run_dir), head)))
+            alone.append((scenario, diagnose(samples, (), head)))
+    report(
+        "diagnosis",
+        {"runs": len(both), **judged(both), **{f"samples_alone_{name}": value for name, value in judged(alone).items()}},
+        as_json=options.json,
+    )
+
+
+if __name__ == "__main__":
+    main()
