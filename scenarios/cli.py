@@ -1,4 +1,4 @@
-"""The command line of the experiments: `python -m scenarios list|run|predict|validate`, each with --json.
+"""The command line of the experiments: `python -m scenarios list|run|diagnose|predict|validate`, each with --json.
 
 Owns arguments, exit codes and what is printed where. Exit codes: 0 done (an expected out-of-memory included), 1 the run failed, timed out
 or was stopped, 2 unusable arguments, with one line on standard error that names the field, the value and what is allowed.
@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from scenarios.catalog import SCENARIOS
 from scenarios.cli_cluster import add_commands
 from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
+from scenarios.cli_diagnose import DIAGNOSE_HELP, RUN_HELP, diagnose_command
 from scenarios.cli_output import guarded
 from scenarios.cli_run import run_command
 from scenarios.cli_trace import TRACE_HELP, TraceTarget
@@ -87,6 +88,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--trace", metavar="FILE|FOLDER/", help=TRACE_HELP)
     run.add_argument("--json", action="store_true", help="run as fast as it computes and print one JSON object")
     run.set_defaults(command=_run, parser=run)
+    diagnosis = commands.add_parser("diagnose", help=DIAGNOSE_HELP, allow_abbrev=False)
+    diagnosis.add_argument("run", metavar="RUN", help=RUN_HELP)
+    diagnosis.add_argument("--json", action="store_true", help="print one JSON object")
+    diagnosis.set_defaults(command=diagnose_command, parser=diagnosis)
     prediction = commands.add_parser("predict", help="throughput, scaling and memory of a set-up", allow_abbrev=False)
     for name, text in PREDICT_OPTIONS.items():
         prediction.add_argument(f"--{name.replace('_', '-')}", dest=name, help=text)

@@ -20,6 +20,9 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from scenarios.analysis.breakdown import breakdown_of_run
+from scenarios.analysis.diagnosis import diagnose_run
+from scenarios.cli_diagnose import print_breakdown, print_diagnosis
 from scenarios.cli_trace import TraceTarget
 from scenarios.config import WATCHED_EPOCHS, RunConfig
 from scenarios.machine import real_gpus, why_virtual
@@ -49,7 +52,8 @@ def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: 
             screen = None if as_json else _Screen(config)
             end = _follow(runs, run, screen.show if screen else lambda events: None, screen)
             if as_json:
-                print(json.dumps({"scenario": config.scenario, **(end["summary"] or end)}), flush=True)
+                said = {"scenario": config.scenario, **(end["summary"] or end), "diagnosis": diagnose_run(run.run_dir).as_dict}
+                print(json.dumps(said), flush=True)
             if trace is not None:
                 trace.write(run.run_dir)
             return end
@@ -76,7 +80,7 @@ def _follow(runs: Runs, run: Run, show: Callable[[list[dict[str, Any]]], None], 
                 break
         end = last_end(run.run_dir) or _now(runs, run).unwritten_end or end_data("stopped", "Stopped.")
         if screen:
-            screen.finish(end)
+            screen.finish(end, run.run_dir)
     return end
 
 
@@ -115,7 +119,7 @@ class _Screen:
             self._progress.update(self._task, completed=self._share(tick), state=state)
             self._live.update(Group(self._table(tick), self._progress))
 
-    def finish(self, end: dict[str, Any]) -> None:
+    def finish(self, end: dict[str, Any], run_dir: Path) -> None:
         """Leave the last table on screen and say below it what was seen."""
         done = end["outcome"] in ("finished", "out_of_memory")
         self._progress.update(self._task, completed=1.0 if done else None, state=end["outcome"].replace("_", " "))
@@ -133,6 +137,9 @@ class _Screen:
                 f"{summary['samples_per_second']:,.0f} samples/s, an epoch in {summary['epoch_seconds']:.1f} s{measured}, "
                 f"{summary['speedup_vs_one_gpu']:.1f}x the useful speed of one GPU.", highlight=False,
             )
+        if done:
+            print_breakdown(self._console, breakdown_of_run(run_dir), source=str(self._head.get("source", "unknown")))
+            print_diagnosis(self._console, diagnose_run(run_dir), every=False)
         if self._head.get("source") == "virtual":
             self._console.print(
                 f"Virtual GPUs, since {why_virtual(real_gpus())}: the training code ran for real; times, memory and power are modelled.",

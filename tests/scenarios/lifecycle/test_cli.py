@@ -136,6 +136,7 @@ def test_json_is_one_object_of_a_fresh_run_and_the_trace_is_written(tmp_path: Pa
     summary = json.loads(done.stdout)
     assert summary.keys() >= FIELDS
     assert (summary["scenario"], summary["source"], summary["outcome"]) == ("sharded", "virtual", "finished")
+    assert summary["diagnosis"]["findings"][0]["cause"] == "healthy"
     assert json.loads(trace.read_text())["traceEvents"]
     assert not list(tmp_path.glob("shardlab-*")), "the record goes with the command"
 
