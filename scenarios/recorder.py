@@ -10,7 +10,7 @@ import hashlib
 import json
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
@@ -213,25 +213,35 @@ def _state_at(states: list[StepState], at_ns: int) -> StepState:
     return StepState(end_ns=0, step=0, progress=0.0, learning_rate=None, memory_gib=0.0, apart=0.0)
 
 
-def _shares(spans: deque[Span], start_ns: int, end_ns: int) -> tuple[float, float, float]:
+def _shares(spans: Iterable[Span], start_ns: int, end_ns: int) -> tuple[float, float, float]:
     """Nanoseconds of the period in which any kernel is resident; SM-weighted; and in which only a spinning collective is.
 
-    Compute and communication overlap; within each stream spans do not. A span with launch gaps counts by its density.
+    Compute and communication overlap; within each stream spans are in order and do not. A span with launch gaps counts by its density.
     """
-    edges = sorted({start_ns, end_ns, *(edge for span in spans for edge in (span.start_ns, span.end_ns) if start_ns < edge < end_ns)})
+    inside = [span for span in spans if span.start_ns < end_ns and span.end_ns > start_ns]
+    if not inside:
+        return 0.0, 0.0, 0.0
+    edges = sorted({start_ns, end_ns, *(edge for span in inside for edge in (span.start_ns, span.end_ns) if start_ns < edge < end_ns)})
+    streams = [[span for span in inside if span.stream == stream] for stream in ("compute", "comm")]
+    nexts = [0, 0]
     busy = useful = spinning = 0.0
     for left, right in pairwise(edges):
-        idle, weight, spin = 1.0, 0.0, 0.0
-        compute_idle = 1.0
-        for span in spans:
-            if span.start_ns <= left and span.end_ns >= right:
-                density = span.busy_ns / (span.end_ns - span.start_ns)
-                idle *= 1.0 - density
-                weight += density * span.sm_active
-                if span.stream == "compute":
-                    compute_idle *= 1.0 - density
-                elif span.kind == "spin":
-                    spin = density
+        idle, weight, spin, compute_idle = 1.0, 0.0, 0.0, 1.0
+        for number, stream in enumerate(streams):
+            at = nexts[number]
+            while at < len(stream) and stream[at].end_ns <= left:
+                at += 1
+            nexts[number] = at
+            if at == len(stream) or stream[at].start_ns > left:
+                continue
+            span = stream[at]
+            density = span.busy_ns / (span.end_ns - span.start_ns)
+            idle *= 1.0 - density
+            weight += density * span.sm_active
+            if number == 0:
+                compute_idle = 1.0 - density
+            elif span.kind == "spin":
+                spin = density
         busy += (right - left) * (1.0 - idle)
         useful += (right - left) * min(weight, 1.0 - idle)
         spinning += (right - left) * spin * compute_idle

@@ -94,6 +94,7 @@ class VirtualDevice:
         self.host_ns = self.compute_ns = self.copy_ns = self.comm_ns = 0
         self._emit = emit
         self.traffic = Traffic()
+        self._loads = 0
         self._queue = LoaderQueue(workers=setup.workers)
         self._copy_factor = host.copy_factor(setup.world)
         self._upload_factor = host.upload_factor(setup.gpu, rank=setup.rank, loaders=setup.loaders)
@@ -101,7 +102,8 @@ class VirtualDevice:
 
     def load(self, samples: int) -> None:
         """The host takes the next batch of `samples` from the loader, waiting for it if it must; without workers it makes it itself."""
-        fetch_ns = jittered(samples * self.setup.load_ns_per_sample, self.setup.seed, host.JITTER_RANK, self.step, "load")
+        fetch_ns = jittered(samples * self.setup.load_ns_per_sample, self.setup.seed, host.JITTER_RANK, self._loads, "load")
+        self._loads += 1
         self._host("load", self._queue.take(self.host_ns, fetch_ns) if self.setup.workers else self.host_ns + fetch_ns)
 
     def decode(self, costs: StepCosts) -> None:

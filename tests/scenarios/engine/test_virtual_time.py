@@ -1,90 +1,13 @@
-"""The physics of virtual time, as properties over random configurations; no process is started."""
+"""The parts of virtual time: a phase of kernels on its stream, the loader's queue."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.costs import pricing
 from scenarios.costs.shapes import Phase
-from scenarios.telemetry import Span
 from scenarios.virtual.collective import run_phase
-from scenarios.virtual.device import DeviceSetup, VirtualDevice
 from scenarios.virtual.loader import LoaderQueue
-from scenarios.virtual.simulate import step_seconds
-
-CASES: dict[str, Any] = {
-    "model": st.sampled_from(["resnet50", "bert_large", "mlp"]),
-    "gpu": st.sampled_from(["v100-32gb", "a100-80gb", "h100-80gb"]),
-    "batch": st.sampled_from([1, 8, 64, 256]),
-    "world": st.integers(1, 8),
-    "seed": st.integers(0, 50),
-}
-
-
-def simulate(*, model: str, gpu: str, batch: int, world: int, seed: int, steps: int = 5) -> tuple[list[Span], list[list[int]]]:
-    """All spans of a sharded run, and every rank's compute clock after each backward pass."""
-    costs = pricing.step_costs(model=model, gpu=gpu, precision="amp", batch=batch, world=world)
-    spans: list[Span] = []
-    devices = [
-        VirtualDevice(
-            DeviceSetup(rank=rank, world=world, gpu=gpu, model=model, seed=seed, workers=4, decode_on_gpu=True, loaders=world),
-            spans.append,
-        )
-        for rank in range(world)
-    ]
-    left: list[list[int]] = []
-    for _ in range(steps):
-        for device in devices:
-            device.load(batch)
-            device.decode(costs)
-            device.forward(costs)
-        arrivals = [device.arrival(costs) for device in devices]
-        for device in devices:
-            device.backward(arrivals)
-        left.append([device.comm_ns for device in devices])
-        for device in devices:
-            device.optimizer(costs)
-    return spans, left
-
-
-@settings(max_examples=40, deadline=None)
-@given(**CASES)
-def test_spans_of_one_stream_never_overlap(model: str, gpu: str, batch: int, world: int, seed: int) -> None:
-    spans, _ = simulate(model=model, gpu=gpu, batch=batch, world=world, seed=seed)
-    last: dict[tuple[int, str], int] = {}
-    for span in spans:
-        key = (span.rank, span.stream)
-        assert span.start_ns >= last.get(key, 0)
-        assert 0 <= span.busy_ns <= span.end_ns - span.start_ns
-        last[key] = span.end_ns
-
-
-@settings(max_examples=40, deadline=None)
-@given(**CASES)
-def test_all_leave_a_collective_together_and_none_before_the_last_arrived(
-    model: str, gpu: str, batch: int, world: int, seed: int
-) -> None:
-    spans, left = simulate(model=model, gpu=gpu, batch=batch, world=world, seed=seed)
-    for clocks in left:
-        assert len(set(clocks)) == 1
-    transfers: dict[int, dict[int, list[Span]]] = {}
-    for span in spans:
-        if span.kind == "all_reduce":
-            transfers.setdefault(span.step, {}).setdefault(span.rank, []).append(span)
-    for by_rank in transfers.values():
-        edges = {tuple((span.start_ns, span.end_ns) for span in rank_spans) for rank_spans in by_rank.values()}
-        assert len(edges) == 1
-
-
-@settings(max_examples=30, deadline=None)
-@given(**CASES)
-def test_more_ranks_never_shorten_a_step(model: str, gpu: str, batch: int, world: int, seed: int) -> None:
-    alone = step_seconds(model=model, gpu=gpu, precision="amp", batch=batch, world=1, seed=seed)
-    together = step_seconds(model=model, gpu=gpu, precision="amp", batch=batch, world=world, seed=seed)
-    assert together >= alone * 0.999
 
 
 @given(
