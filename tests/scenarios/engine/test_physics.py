@@ -26,7 +26,8 @@ SLACK_NS = 50
 
 SLOWER_FIRST = [
     ("v100-16gb", "v100-32gb"), ("v100-32gb", "a100-40gb"), ("a100-40gb", "a100-80gb"), ("a100-80gb", "h100-80gb"),
-    ("h100-80gb", "h200-141gb"), ("h200-141gb", "b200-180gb"), ("t4-16gb", "rtx3090-24gb"), ("l4-24gb", "rtx4090-24gb"), ("rtx3090-24gb", "rtx4090-24gb"),
+    ("h100-80gb", "h200-141gb"), ("h200-141gb", "b200-180gb"),
+    ("t4-16gb", "rtx3090-24gb"), ("l4-24gb", "rtx4090-24gb"), ("rtx3090-24gb", "rtx4090-24gb"),
 ]
 """Within a pair every rate of the first is at most the second's."""
 
