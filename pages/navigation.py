@@ -16,6 +16,7 @@ page = st.navigation(
     [
         st.Page("home.py", title="Start", default=True),
         st.Page("lesson.py", title="Lesson", url_path="lesson"),
+        st.Page("lab.py", title="Lab", url_path="lab"),
     ],
     position="top",
 )

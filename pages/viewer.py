@@ -14,7 +14,7 @@ from pages.front_door import VIEWER, VIEWER_COOKIE
 
 def viewer() -> str:
     """The browser's name; where it takes no cookies, one that lasts as long as this page."""
-    name = st.context.cookies.get(VIEWER_COOKIE, "")
+    name = str(st.context.cookies.get(VIEWER_COOKIE, ""))
     if VIEWER.fullmatch(name):
         return f"lab {name}"
     return f"lab {st.session_state.setdefault('viewer', secrets.token_urlsafe(16))}"

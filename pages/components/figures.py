@@ -99,7 +99,7 @@ def run_figure(
     figure.update_xaxes(gridcolor=palette.grid, zeroline=False)
     figure.update_xaxes(title_text="virtual seconds" if source == "virtual" else "seconds", row=max(1, len(ranks)), col=1)
     heading = f"{title}{f' ({unit})' if unit else ''}, {source}"
-    figure.update_layout(**_layout(palette, heading, height=100 + 58 * max(1, len(ranks))), showlegend=False)
+    figure.update_layout(**layout(palette, heading, height=100 + 58 * max(1, len(ranks))), showlegend=False)
     return figure
 
 
@@ -127,7 +127,7 @@ def race_figure(racers: Sequence[Racer], *, dark: bool = False) -> go.Figure:
             showarrow=True, arrowhead=0, arrowcolor=palette.of(racer.role), ax=0, ay=26 + 22 * racers.index(racer),
             xanchor="right" if racer.epoch_s > 0.6 * end_s else "left", font={"color": palette.text(racer.role), "size": 14},
         )
-    figure.update_layout(**_layout(palette, "One epoch, three ways of feeding eight GPUs", height=420), **_play_button(palette))
+    figure.update_layout(**layout(palette, "One epoch, three ways of feeding eight GPUs", height=420), **_play_button(palette))
     figure.update_layout(showlegend=False)
     figure.update_xaxes(title_text="virtual seconds", range=[0, end_s * 1.02], gridcolor=palette.grid, zeroline=False)
     figure.update_yaxes(
@@ -162,7 +162,8 @@ def _play_button(palette: Palette) -> dict[str, Any]:
     }
 
 
-def _layout(palette: Palette, title: str, *, height: int) -> dict[str, Any]:
+def layout(palette: Palette, title: str, *, height: int) -> dict[str, Any]:
+    """Paper, type and margins that all figures share."""
     return {
         "title": {"text": title, "x": 0, "xanchor": "left", "font": {"size": 17}},
         "height": height,

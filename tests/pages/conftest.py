@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from scenarios import runs as runs_module
 from scenarios.config import RunConfig
 from scenarios.record import append_event
 from scenarios.runs import QueueFull, Run
+from scenarios.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -25,7 +27,9 @@ class PretendedRuns:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.settings = Settings(data_dir=folder.parent)
         self.runs: dict[str, Run] = {}
+        self.recorded: dict[str, Run] = {}
         self.full = False
 
     def start(self, config: RunConfig, *, viewer: str, pace: str = "live", priority: str = "visitor") -> Run:
@@ -45,11 +49,16 @@ class PretendedRuns:
         run = list(self.runs.values())[-1]
         append_event(run.run_dir, "end", {"outcome": outcome, "expected": True, "t_ms": 1000, "sentence": "", "summary": summary})
 
+    def finish(self) -> None:
+        """The processes of the last run are gone too."""
+        run_id, run = list(self.runs.items())[-1]
+        self.runs[run_id] = dataclasses.replace(run, state="finished")
+
     def get(self, run_id: str) -> Run | None:
         return self.runs.get(run_id)
 
     def recording(self, config: RunConfig) -> Run | None:
-        return None
+        return self.recorded.get(config.key)
 
     def stop(self, run_id: str, viewer: str) -> None:
         self.runs.pop(run_id, None)
@@ -84,6 +93,22 @@ def lesson_page(pretended: PretendedRuns) -> Callable[..., AppTest]:
             page.query_params[name] = value
         page.run()
         page.switch_page("lesson.py").run()
+        assert not page.exception
+        return page
+
+    return open_one
+
+
+@pytest.fixture
+def lab_page(pretended: PretendedRuns) -> Callable[..., AppTest]:
+    """`lab_page(gpu="...")`: the lab, opened with these parameters in its URL."""
+
+    def open_one(**query: str) -> AppTest:
+        page = AppTest.from_file(str(ROOT / "pages/navigation.py"), default_timeout=20)
+        for name, value in query.items():
+            page.query_params[name] = value
+        page.run()
+        page.switch_page("lab.py").run()
         assert not page.exception
         return page
 
