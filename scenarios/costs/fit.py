@@ -1,6 +1,6 @@
 """`python -m scenarios.costs.fit`: finds the fitted constants of `calibration.py` again.
 
-Owns the fit: rates from the one-GPU figures of tuned rows, then the host cost from their scaling. A weak pull towards a prior
+Owns the fit: rates from the one-GPU figures of tuned rows, then what several GPUs lose from their scaling. A weak pull towards a prior
 decides constants that a subset of rows leaves open, so that a row can be left out. Must not import torch.
 """
 
@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from scenarios.costs.calibration import CALIBRATION, PRIOR, RATES, SCALING, Calibration
-from scenarios.costs.models import MODELS
-from scenarios.costs.predict import micro_step_seconds
-from scenarios.costs.pricing import busy_ns, shared_input_ns
+from scenarios.costs.predict import device_seconds, published_seconds
+from scenarios.costs.pricing import busy_ns
 from scenarios.costs.published import Throughput, throughput_rows
 
 _PULL = 0.002
@@ -22,59 +21,50 @@ _HIGHEST = 0.95
 
 
 def fit(rows: Sequence[Throughput]) -> Calibration:
-    """Both stages on the tuned rows among `rows` whose batch is stated."""
-    return fit_host_cost(rows, fit_rates(rows))
+    """Both stages on the tuned rows among `rows`."""
+    return fit_scaling(rows, fit_rates(rows))
 
 
 def fit_rates(rows: Sequence[Throughput]) -> Calibration:
-    """Rates of convolutions, matrix products and element-wise kernels."""
+    """Rates of convolutions, matrix products and element-wise kernels, from rows whose batch is stated."""
     used = [row for row in rows if row.tuned and row.batch]
 
     def loss(calibration: Calibration) -> float:
-        errors = sum(math.log(_one_gpu_seconds(row, calibration) * row.one_gpu_per_s / _batch(row)) ** 2 for row in used)
-        pull = sum(math.log(getattr(calibration, name) / getattr(PRIOR, name)) ** 2 for name in RATES)
-        return errors + _PULL * pull
+        errors = sum(math.log(_one_gpu_seconds(row, calibration) * row.one_gpu_per_s / row.setup.batch) ** 2 for row in used)
+        return errors + _pull(calibration, RATES)
 
     return _descend(loss, PRIOR, RATES, sweeps=10)
 
 
-def fit_host_cost(rows: Sequence[Throughput], start: Calibration) -> Calibration:
-    """The host cost, with the rates left as they are."""
-    used = [row for row in rows if row.tuned and row.batch and MODELS[row.model].decodes]
-    # Where collectives end does not depend on the host cost: one simulation per row serves all trials.
-    without = replace(start, host_us_per_sample=0.0)
-    seconds = [(row, _seconds(row, 1, without), _seconds(row, row.gpus, without)) for row in used]
+def fit_scaling(rows: Sequence[Throughput], start: Calibration) -> Calibration:
+    """The speed of the host and the spread of the cards, with the rates left as they are."""
+    # The devices' own times depend on neither: one simulation per row serves all trials.
+    timed = [
+        (row, device_seconds(row.one_gpu_setup, calibration=start), device_seconds(row.setup, gpus=row.gpus, calibration=start))
+        for row in rows if row.tuned
+    ]
 
     def loss(calibration: Calibration) -> float:
-        return sum(
-            math.log((several + _host_seconds(row, calibration)) * row.total_per_s / row.gpus / row.one_gpu_per_s / one) ** 2
-            for row, one, several in seconds
-        )
+        errors = 0.0
+        for row, one_s, several_s in timed:
+            one_s = published_seconds(row.setup, one_s, gpus=1, nodes=1, calibration=calibration)
+            several_s = published_seconds(row.setup, several_s, gpus=row.gpus, nodes=1, calibration=calibration)
+            errors += math.log(one_s / several_s * row.gpus * row.one_gpu_per_s / row.total_per_s) ** 2
+        return errors + _pull(calibration, SCALING)
 
-    return _descend(loss, start, SCALING, sweeps=8)
-
-
-def _host_seconds(row: Throughput, calibration: Calibration) -> float:
-    return shared_input_ns(model=row.model, gpu=row.gpu, batch=_batch(row), world=row.gpus, calibration=calibration) / 1e9
+    return _descend(loss, replace(start, **{name: getattr(PRIOR, name) for name in SCALING}), SCALING, sweeps=8)
 
 
-def _seconds(row: Throughput, world: int, calibration: Calibration) -> float:
-    return micro_step_seconds(
-        model=row.model, gpu=row.gpu, precision=row.precision, batch=_batch(row), world=world, seq_len=row.seq_len,
-        accumulate=row.accumulate, task=row.task, calibration=calibration,
-    )
-
-
-def _batch(row: Throughput) -> int:
-    assert row.batch is not None
-    return row.batch
+def _pull(calibration: Calibration, names: Iterable[str]) -> float:
+    return _PULL * sum(math.log(getattr(calibration, name) / getattr(PRIOR, name)) ** 2 for name in names)
 
 
 def _one_gpu_seconds(row: Throughput, calibration: Calibration) -> float:
     """Kernels of tuned rows are long: the GPU is the limit, not the launching host."""
+    setup = row.one_gpu_setup
     return busy_ns(
-        model=row.model, gpu=row.gpu, precision=row.precision, batch=_batch(row), seq_len=row.seq_len, task=row.task,
-        accumulate=row.accumulate, calibration=calibration,
+        model=setup.model, gpu=setup.gpu, precision=setup.precision, batch=setup.batch, seq_len=setup.seq_len, task=setup.task,
+        accumulate=setup.accumulate, calibration=calibration,
     ) / 1e9
 
 

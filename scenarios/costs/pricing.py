@@ -49,7 +49,7 @@ def step_costs(
     `seq_len` defaults to the model's own; `task` (finetune or pretrain) matters to bert_large only. Unknown names raise KeyError.
     """
     card, facts = GPUS[gpu], MODELS[model]
-    pricer = _Pricer(card, precision, calibration)
+    pricer = _Pricer(card, precision, calibration, fused=task == "pretrain")
     steps = program(table_name(model, task), amp=precision == "amp")
     powers = terms(batch=batch, seq_len=(seq_len or facts.seq_len) if facts.seq_len else None)
     prices = [pricer.price(kind, powers) for kind in steps.kinds]
@@ -74,16 +74,18 @@ def step_costs(
         encoded_bytes=batch * facts.encoded_bytes_per_sample,
         decoded_bytes=batch * facts.decoded_bytes_per_sample,
         contention=calibration.contention if several else 0.0,
-        shared_input_ns=shared_input_ns(model=model, gpu=gpu, batch=batch, world=world, calibration=calibration),
     )
 
 
-def shared_input_ns(*, model: str, gpu: str, batch: int, world: int, calibration: Calibration) -> int:
-    """Time per step lost to the shared input pipeline of published runs; the host is as fast as its PCIe generation says."""
+def input_pipeline_s(*, model: str, gpu: str, batch: int, ranks: int, calibration: Calibration) -> float:
+    """Seconds that the host of published runs takes to feed one batch to each of its `ranks`; 0 where samples need no decoding.
+
+    A declared path: published scripts whose input pipeline stalls each step. Our own scripts prefetch, and their loaders are simulated
+    instead. A host is as fast as its PCIe generation says.
+    """
     if not MODELS[model].decodes:
-        return 0
-    host = _PCIE4_GB_S / GPUS[gpu].pcie_gb_s
-    return round(calibration.host_us_per_sample * 1e3 * host * batch * (world - 1))
+        return 0.0
+    return batch * ranks / (calibration.host_images_s * GPUS[gpu].pcie_gb_s / _PCIE4_GB_S)
 
 
 _PCIE4_GB_S = 25.0
@@ -94,7 +96,7 @@ def busy_ns(
 ) -> float:
     """Kernel time of one micro-step on one GPU: what `step_costs` sums up to, without its order, for the many trials of a fit."""
     facts = MODELS[model]
-    pricer = _Pricer(GPUS[gpu], precision, calibration)
+    pricer = _Pricer(GPUS[gpu], precision, calibration, fused=task == "pretrain")
     steps = program(table_name(model, task), amp=precision == "amp")
     powers = terms(batch=batch, seq_len=(seq_len or facts.seq_len) if facts.seq_len else None)
     micro = sum(count * pricer.price(kind, powers)[0] for kind, count in zip(steps.kinds, steps.counts, strict=True))
@@ -127,33 +129,37 @@ _Priced = tuple[int, float]
 """(duration in ns, share of the SMs at work)."""
 
 
-class _Pricer:
-    """Prices kernels on one GPU in one precision."""
+_NCHW_PASSES = 2.0
+"""TF32 convolutions on NCHW tensors are transposed to NHWC and back, which moves their bytes so many times more."""
 
-    def __init__(self, gpu: Gpu, precision: str, calibration: Calibration) -> None:
-        self._gpu, self._calibration = gpu, calibration
-        regime = "fp32" if precision == "tf32" and gpu.tf32_tflops is None else precision
-        peaks = {"fp32": gpu.fp32_tflops, "tf32": gpu.tf32_tflops or gpu.fp32_tflops, "amp": gpu.fp16_tflops}
-        conv_amp = calibration.conv_amp_first if gpu.generation in ("volta", "turing") else calibration.conv_amp
-        conv = {"fp32": calibration.conv_fp32, "tf32": calibration.conv_tf32, "amp": conv_amp}[regime]
-        matmul = {"fp32": calibration.matmul_fp32, "tf32": calibration.matmul_tf32, "amp": calibration.matmul_amp}[regime]
-        per_ns = peaks[regime] * 1e3
-        if gpu.generation == "hopper" and regime != "fp32":
-            per_ns *= calibration.hopper
+
+class _Pricer:
+    """Prices kernels on one GPU in one precision. `fused`: the script's element-wise chains are fused (see calibration.py)."""
+
+    def __init__(self, gpu: Gpu, precision: str, calibration: Calibration, *, fused: bool) -> None:
+        self._gpu = gpu
+        plain = 1e3 * gpu.fp32_tflops
+        tensor = 1e3 * {"fp32": 0.0, "tf32": gpu.tf32_tflops or 0.0, "amp": gpu.fp16_tflops}[precision]
+        tensor *= calibration.generations.get(gpu.generation, 1.0)
+        # Libraries pick the fastest kernel they have: on GPUs with few tensor cores TF32 may lose to fp32.
+        conv = max(calibration.conv_tensor * tensor, calibration.conv * plain)
         self._flops_per_ns: dict[OpClass, float] = {
-            "conv": conv * per_ns, "grouped_conv": conv * per_ns * calibration.grouped_conv, "matmul": matmul * per_ns,
+            "conv": conv, "grouped_conv": conv * calibration.grouped_conv, "matmul": calibration.matmul * max(tensor, plain),
         }
         self._bytes_per_ns = calibration.bandwidth * gpu.bandwidth_gb_s
-        self._nchw_passes = calibration.nchw_passes if regime == "tf32" else 0.0
+        self._elementwise = calibration.elementwise_fused if fused else calibration.elementwise
+        self._nchw_passes = _NCHW_PASSES if precision == "tf32" and calibration.conv_tensor * tensor >= conv else 0.0
 
     def price(self, kind: Kind, powers: tuple[float, ...]) -> _Priced:
         moved, op_class = value(kind.bytes, powers), kind.op_class
+        work = moved / self._bytes_per_ns
         if op_class in ("elementwise", "norm"):
-            work = moved * self._calibration.elementwise / self._bytes_per_ns
+            work *= self._elementwise
         else:
-            work = max(value(kind.flops, powers) / self._flops_per_ns[op_class], moved / self._bytes_per_ns)
             if op_class != "matmul":
-                work += self._nchw_passes * moved / self._bytes_per_ns
+                work *= 1.0 + self._nchw_passes
+            # Operations and bytes of one kernel add up. The larger of the two alone (a roofline) would need a constant for each precision.
+            work += value(kind.flops, powers) / self._flops_per_ns[op_class]
         return self._kernel(op_class, work, moved)
 
     def copy(self, elements: int) -> _Priced:

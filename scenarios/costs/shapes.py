@@ -45,9 +45,6 @@ class StepCosts:
     """Bytes of one batch after decoding (uint8 images): what a hand-off moves."""
     contention: float
     """Share (>= 0) by which compute kernels are slowed while a collective runs beside them."""
-    shared_input_ns: int = 0
-    """Time per step that published multi-GPU runs lose to the input pipeline which the ranks of one host share; predictions of published
-    figures charge it after each step. Where a loader is simulated, its own waiting takes this place."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
