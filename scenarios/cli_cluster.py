@@ -6,15 +6,21 @@ Owns their arguments and what is printed. The job files belong to `cluster/`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from scenarios.catalog import SCENARIOS
+from scenarios.cluster.importing import import_folder
 from scenarios.cluster.job import Job, JobRequest
 from scenarios.cluster.kubernetes import kubernetes_file
+from scenarios.cluster.resending import resend
 from scenarios.cluster.skypilot import skypilot_file
 from scenarios.cluster.slurm import slurm_file
 from scenarios.faults import one_of
+from scenarios.settings import load_settings
 
 FILES: dict[str, Callable[[Job], str]] = {"slurm": slurm_file, "kubernetes": kubernetes_file, "skypilot": skypilot_file}
 
@@ -41,7 +47,7 @@ ONLY_FOR = {
 }  # fmt: skip
 
 
-def add_commands(add: Callable[..., argparse.ArgumentParser], run_options: Mapping[str, str]) -> Iterable[argparse.ArgumentParser]:
+def add_commands(add: Callable[..., argparse.ArgumentParser], run_options: Mapping[str, str]) -> None:
     """Add the commands by `add`, the `add_parser` of the command line; `run_options` are those of a run."""
     submit = add("submit", help="print the job file for a cluster", allow_abbrev=False)
     submit.add_argument("scenario", metavar="NAME", help=", ".join(SCENARIOS))
@@ -49,7 +55,15 @@ def add_commands(add: Callable[..., argparse.ArgumentParser], run_options: Mappi
     for name, text in {**JOB_OPTIONS, **{name: text for name, text in run_options.items() if name != "gpus"}}.items():
         submit.add_argument(f"--{name.replace('_', '-')}", dest=name, help=text)
     submit.set_defaults(command=_submit, parser=submit)
-    return [submit]
+    taking = add("import", help="turn what ranks wrote with --record into a record of this app", allow_abbrev=False)
+    taking.add_argument("folder", metavar="FOLDER", type=Path, help="folder with the files rank-0.jsonl and so on of all ranks")
+    taking.add_argument("--json", action="store_true", help="print one JSON object, as run does")
+    taking.set_defaults(command=_import, parser=taking)
+    sending = add("resend", help="send what ranks wrote to the collector of a running app", allow_abbrev=False)
+    sending.add_argument("folder", metavar="FOLDER", type=Path, help="folder with the files rank-0.jsonl and so on")
+    sending.add_argument("--collect", required=True, help="address of the app, such as http://shardlab.example.org:8501")
+    sending.add_argument("--run-id", dest="run_id", help="id of the run, where the files do not name one")
+    sending.set_defaults(command=_resend, parser=sending)
 
 
 def _submit(options: argparse.Namespace) -> int:
@@ -68,4 +82,23 @@ def _submit(options: argparse.Namespace) -> int:
     request = JobRequest.parse({name: value for name, value in given.items() if name in JobRequest.model_fields})
     job = Job(request, {name: value for name, value in given.items() if name not in JobRequest.model_fields})
     print(FILES[options.to](job), end="")
+    return 0
+
+
+def _import(options: argparse.Namespace) -> int:
+    settings = load_settings()
+    entry, end = import_folder(options.folder, settings.data_dir)
+    if options.json:
+        print(json.dumps({"scenario": entry.config.scenario, **end["summary"], "run": entry.run_id}))
+    else:
+        print(f"{end['sentence']}\nRecorded as {entry.run_id} in {settings.data_dir}.")
+    if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):
+        return 0
+    print(" ".join(end["sentence"].split()), file=sys.stderr)
+    return 1
+
+
+def _resend(options: argparse.Namespace) -> int:
+    for rank, messages in resend(options.folder, options.collect, options.run_id or "", load_settings().collect_token):
+        print(f"rank {rank}: {messages} messages sent")
     return 0

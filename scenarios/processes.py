@@ -10,13 +10,13 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when the thread that forked it ends (Linux; elsewhere the closed pipe does it)."""
+def die_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send this process `number` when the thread that forked it ends (Linux; elsewhere the closed pipe does it)."""
     if sys.platform == "linux":
         parent = os.getppid()
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
         if os.getppid() != parent:  # it ended before the request took hold
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), number)
 
 
 def step_back(group: int, nice: int) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from scenarios.cluster.wide import parse_wide
 from scenarios.config import RunConfig
 from scenarios.record import EVENTS, append_event, end_of, is_event, read_events
 
@@ -25,6 +26,11 @@ Pace = Literal["live", "fast"]
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{8,40}")
 """What a run id may look like: no dot and no slash, so that it never leaves its folder."""
+
+COLLECTOR = "collector"
+"""Owner of runs whose ranks somebody else started and that report to this data folder's collector."""
+IMPORTED = "imported"
+"""Owner of records that came as files."""
 
 _TAIL_BYTES = 65_536
 
@@ -43,7 +49,9 @@ class Entry:
 
     @property
     def good(self) -> bool:
-        """Whether it may be shown as a result."""
+        """Whether it may be shown as a result of the same config asked for here. What came from elsewhere has only its own id."""
+        if self.owner in (COLLECTOR, IMPORTED):
+            return False
         return self.outcome == "finished" or (self.outcome == "out_of_memory" and self.expected)
 
 
@@ -55,6 +63,7 @@ class RunFolder:
         self.owner = secrets.token_hex(8)
         self._owners = data_dir / "owners"
         self._lock_file: IO[bytes] | None = None
+        self._collector_file: IO[bytes] | None = None
 
     def path(self, run_id: str) -> Path:
         """Raises ValueError for anything that is not a run id."""
@@ -62,15 +71,27 @@ class RunFolder:
             raise ValueError(f"run={run_id[:60]!r}: is not a run id")
         return self.root / run_id
 
-    def claim(self) -> None:
+    def claim(self, *, collecting: bool = False) -> None:
         """Take a lock that the kernel frees when this process ends: runs of a living owner are never called interrupted.
 
+        `collecting`: be the one process that collects runs into this folder, too, unless another one is.
         Raises OSError when the folder cannot be written.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         self._owners.mkdir(exist_ok=True)
         self._lock_file = (self._owners / self.owner).open("wb")
         fcntl.flock(self._lock_file, fcntl.LOCK_EX)
+        if collecting:
+            file = (self._owners / COLLECTOR).open("ab")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._collector_file = file
+            except BlockingIOError:
+                file.close()
+
+    @property
+    def collects(self) -> bool:
+        return self._collector_file is not None
 
     def writable(self) -> bool:
         """Whether a new record could be made, as far as permissions say; a full disk shows itself only in writing."""
@@ -81,10 +102,13 @@ class RunFolder:
             (self._owners / self.owner).unlink(missing_ok=True)
             self._lock_file.close()
             self._lock_file = None
+        if self._collector_file is not None:  # the file stays: another process may hold it open already
+            self._collector_file.close()
+            self._collector_file = None
 
-    def new_entry(self, config: RunConfig, pace: Pace) -> Entry:
+    def new_entry(self, config: RunConfig, pace: Pace, *, owner: str = "") -> Entry:
         """A new run in memory, under an id that says nothing about it."""
-        return Entry(run_id=secrets.token_hex(8), config=config, created_s=time.time(), pace=pace, owner=self.owner)
+        return Entry(run_id=secrets.token_hex(8), config=config, created_s=time.time(), pace=pace, owner=owner or self.owner)
 
     def create(self, entry: Entry) -> None:
         """Its empty record. Raises OSError when it cannot be written; then nothing is left behind."""
@@ -126,7 +150,7 @@ class RunFolder:
             pace: Pace = "fast" if head["pace"] == "fast" else "live"
             end = last_end(path)
             return Entry(
-                run_id=run_id, config=RunConfig.parse(head["config"]), created_s=float(head["created_s"]), pace=pace,
+                run_id=run_id, config=parse_wide(head["config"]), created_s=float(head["created_s"]), pace=pace,
                 owner=str(head.get("owner", "")), outcome=str(end["outcome"]) if end else None, expected=bool(end and end.get("expected")),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -135,6 +159,8 @@ class RunFolder:
     def orphaned(self, entry: Entry) -> bool:
         """Whether a run that is not over has nobody left who could end it."""
         if entry.outcome is not None or entry.owner == self.owner:
+            return False
+        if entry.owner == COLLECTOR and self.collects:
             return False
         path = self._owners / entry.owner
         if not RUN_ID.fullmatch(entry.owner) or not path.exists():
@@ -146,7 +172,8 @@ class RunFolder:
             return False
         except OSError:
             return True
-        path.unlink(missing_ok=True)
+        if entry.owner != COLLECTOR:
+            path.unlink(missing_ok=True)
         return True
 
     def prune(self, entries: list[Entry], *, keep: int, spared: Collection[str]) -> list[str]:

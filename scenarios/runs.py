@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from scenarios import launcher_client
@@ -54,7 +55,7 @@ class Runs:
 
     def __init__(self, settings: Settings, *, launcher_command: Sequence[str] = launcher_client.COMMAND) -> None:
         self.settings = settings
-        self._folder = RunFolder(settings.data_dir)
+        self.folder = RunFolder(settings.data_dir)
         self._lock = threading.RLock()
         self._queue = RunQueue()
         self._active: dict[str, ActiveRun] = {}
@@ -62,13 +63,11 @@ class Runs:
         self._computing_s: dict[str, float] = {}
         self._to_measure: deque[RunConfig] = deque()
         self._index = RunIndex(
-            self._folder, keep=settings.runs_kept, default_keys={RunConfig.parse({"scenario": name}).key for name in SCENARIOS}
+            self.folder, keep=settings.runs_kept, default_keys={RunConfig.parse({"scenario": name}).key for name in SCENARIOS}
         )
         self._closed = threading.Event()
-        try:
-            self._folder.claim()
-        except OSError:  # full or read-only: each run will say so
-            pass
+        with suppress(OSError):  # full or read-only: each run will say so
+            self.folder.claim(collecting=bool(settings.collect_token))
         self._index.adopt()
         self._launcher = LauncherKeeper(
             settings, command=launcher_command, log=settings.data_dir / "launcher.log",
@@ -92,9 +91,9 @@ class Runs:
                     raise QueueFull(f"You have {RUNS_PER_VIEWER} runs under way already. Please let one end first.")
                 if len(self._queue) >= self.settings.queue_limit:
                     raise QueueFull(f"{len(self._queue)} runs are waiting already. Please try again in a minute.")
-                entry = self._folder.new_entry(config, pace)
+                entry = self.folder.new_entry(config, pace)
                 try:
-                    self._folder.create(entry)
+                    self.folder.create(entry)
                 except OSError as error:
                     self._index.refuse(entry, error)
                     return self._past_view(dataclasses.replace(entry, outcome="failed"))
@@ -131,7 +130,7 @@ class Runs:
         with self._lock:
             if run_id in self._active:
                 return self._view(self._active[run_id])
-            entry = self._index.get(run_id) or self._folder.read(run_id)
+            entry = self._index.get(run_id) or self.folder.read(run_id)
             return None if entry is None else self._past_view(entry)
 
     def recording(self, config: RunConfig) -> Run | None:
@@ -139,6 +138,11 @@ class Runs:
         with self._lock:
             entry = self._index.best(config.key)
             return None if entry is None else self._past_view(entry)
+
+    def note(self, entry: Entry) -> None:
+        """A run that somebody else carried out is over: it counts among the records."""
+        with self._lock:
+            self._index.add(entry)
 
     def measure_in_background(self, configs: Iterable[RunConfig]) -> None:
         """Record each of `configs` once per data folder, while nobody waits. A visitor's run pushes it aside."""
@@ -149,7 +153,7 @@ class Runs:
     def health(self) -> dict[str, Any]:
         """For /healthz."""
         with self._lock:
-            broken, writable = self._launcher.broken, self._folder.writable()
+            broken, writable = self._launcher.broken, self.folder.writable()
             return {
                 "status": "degraded" if broken or not writable else "ok",
                 "records": "writable" if writable else "not writable",
@@ -174,7 +178,7 @@ class Runs:
                 self._conclude(active, "interrupted", (
                     "The server was stopped at {t}; shown up to there." if active.live else "The server was stopped before this run began."
                 ))
-            self._folder.release()
+            self.folder.release()
 
     # Single flight and queue; the lock is held
 
@@ -230,9 +234,9 @@ class Runs:
             config = self._to_measure.popleft()
             if self._index.best(config.key) or config.key in self._in_flight:
                 continue
-            entry = self._folder.new_entry(config, "fast")
+            entry = self.folder.new_entry(config, "fast")
             try:
-                self._folder.create(entry)
+                self.folder.create(entry)
             except OSError:
                 return None
             self._enter(entry, "background", measuring=True)
@@ -248,7 +252,7 @@ class Runs:
     def _launch(self, active: ActiveRun) -> None:
         entry = active.entry
         try:
-            self._folder.write_config(entry)
+            self.folder.write_config(entry)
         except OSError as error:
             self._conclude(active, "failed", disk_sentence(error), str(error))
             return
@@ -256,7 +260,7 @@ class Runs:
         active.began_s = time.monotonic()
         active.given += 1
         active.generation = self._launcher.send(
-            {"start": entry.run_id, "run_dir": str(self._folder.path(entry.run_id).resolve()), "pace": entry.pace}
+            {"start": entry.run_id, "run_dir": str(self.folder.path(entry.run_id).resolve()), "pace": entry.pace}
         )
 
     # What the launcher says; from its reader's thread
@@ -279,7 +283,7 @@ class Runs:
                     wait_gone(active.pid, 2.0)
                 if active.pid is None and active.given < TRIES and not active.ending and not self._launcher.broken:
                     self._launch(active)
-                elif last_end(self._folder.path(active.entry.run_id)):
+                elif last_end(self.folder.path(active.entry.run_id)):
                     self._ended(active, 0, None)
                 else:
                     broke_off = f"{text} The run broke off at {{t}}." if active.pid else self._launcher.broken or text
@@ -291,9 +295,9 @@ class Runs:
 
     def _ended(self, active: ActiveRun, status: int, error: str | None) -> None:
         """Its processes are gone. Most runs have written their end themselves."""
-        end = last_end(self._folder.path(active.entry.run_id))
+        end = last_end(self.folder.path(active.entry.run_id))
         if end is None:
-            sentence, text = crash_sentence(self._folder.path(active.entry.run_id), status, error)
+            sentence, text = crash_sentence(self.folder.path(active.entry.run_id), status, error)
             self._conclude(active, active.ending or "failed", self._cut_sentence(active) or sentence, None if active.ending else text)
             return
         if end["outcome"] in ("finished", "out_of_memory") and active.started_s is not None:
@@ -325,7 +329,7 @@ class Runs:
                 live = [active for active in self._active.values() if active.live]
                 for active in live:
                     self._note_start(active)
-                    if active.computed_s is None and (self._folder.path(active.entry.run_id) / COMPUTED).exists():
+                    if active.computed_s is None and (self.folder.path(active.entry.run_id) / COMPUTED).exists():
                         active.computed_s = time.monotonic()
                 if any(self._check(active, time.monotonic()) for active in live):
                     self._launcher.kill()
@@ -335,7 +339,7 @@ class Runs:
 
     def _note_start(self, active: ActiveRun) -> None:
         """Once it trains, it comes after the web server: virtual time does not mind waiting, viewers would."""
-        if active.state == "starting" and active.pid is not None and has_begun(self._folder.path(active.entry.run_id)):
+        if active.state == "starting" and active.pid is not None and has_begun(self.folder.path(active.entry.run_id)):
             active.state = "running"
             step_back(active.pid, RUNNING_NICE)
 
@@ -359,12 +363,12 @@ class Runs:
         entry = active.entry
         place = self._queue.place(entry.run_id)
         return live_run(
-            active, self._folder.path(entry.run_id), place=place, wait_s=None if place is None else self._wait_s(place),
+            active, self.folder.path(entry.run_id), place=place, wait_s=None if place is None else self._wait_s(place),
             recording=self._index.best(entry.config.key),
         )
 
     def _past_view(self, entry: Entry) -> Run:
-        return past_run(entry, self._folder.path(entry.run_id), self._index.unwritten_end(entry.run_id))
+        return past_run(entry, self.folder.path(entry.run_id), self._index.unwritten_end(entry.run_id))
 
     def _wait_s(self, place: int) -> float:
         waiting = [self._active[run_id] for run_id in self._queue]

@@ -6,9 +6,10 @@ Owns names, defaults and limits. Must not read anything but the environment.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from scenarios.faults import fault_line
 
@@ -37,6 +38,15 @@ class Settings(BaseModel):
     """Open live feeds, all viewers together."""
     viewers_per_client_limit: int = Field(default=2_000, ge=1, le=100_000)
     """Open live feeds of one network address. A class often shares one."""
+    collect_token: str = Field(default="", repr=False)
+    """Secret by which ranks on a cluster post their samples to `/collect/RUN`, at least 16 characters; without one nothing is collected."""
+
+    @field_validator("collect_token")
+    @classmethod
+    def _long_enough(cls, value: str) -> str:
+        if value and not re.fullmatch(r"[!-~]{16,256}", value):
+            raise ValueError("must be 16 to 256 visible characters without spaces")
+        return value
 
 
 def load_settings(environ: dict[str, str] | None = None) -> Settings:
@@ -50,4 +60,6 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         name, rest = fault_line(error, Settings).split("=", 1)
+        if name == "collect_token":  # a secret, even where it is too short
+            rest = f"(not shown): {rest.rpartition(': ')[2]}"
         raise ValueError(f"{PREFIX}{name.upper()}={rest}") from None

@@ -66,7 +66,9 @@ class Failure:
     def ending(self) -> str:
         """What happened to the rank, as a sentence."""
         line = self.headline[:240].rstrip(".")
-        return f"R{line[1:]}." if line.startswith(f"rank {self.rank} ") else f"Rank {self.rank} ended: {line}."
+        own = f"rank {self.rank} "
+        where = f"on node {self.node['node']} ({self.node['host']}) " if self.node else ""
+        return f"Rank {self.rank} {where}" + (f"{line.removeprefix(own)}." if line.startswith(own) else f"ended: {line}.")
 
 
 def cause_of(failures: Sequence[Failure]) -> Failure:

@@ -1,5 +1,6 @@
 """Running a catalog script under plain torchrun: `torchrun --nproc-per-node 8 -m scenarios.catalog.sharded [--batch 64 ...]`.
 
+`--record FOLDER` keeps what the ranks report, for `python -m scenarios import`; `--collect ADDRESS` sends it to a running app.
 Owns the options and the few lines that rank 0 prints. The rank's code is the same as in the app.
 """
 
@@ -10,16 +11,23 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from scenarios.config import RunConfig
+from scenarios.cluster.reporting import Destination, Reporter
+from scenarios.cluster.wide import parse_wide
+from scenarios.cluster.wire import hello
+from scenarios.machine import real_gpus, why_virtual
+from scenarios.processes import die_with_parent
 from scenarios.settings import load_settings
-from scenarios.worker.report import Message
+from scenarios.worker.report import Message, Send, pipe_sender
 
 if TYPE_CHECKING:
     from scenarios.worker.job import Job
 
 
 def run_by_hand(train: Callable[[Job], None]) -> None:
-    """Run one rank in this process, with RANK and WORLD_SIZE as torchrun sets them, and exit with its status."""
+    """Run one rank, with RANK and WORLD_SIZE as torchrun sets them, and exit with its status.
+
+    Where the messages are wanted (--record, --collect), the rank is forked: this process hears it and keeps or sends what it says.
+    """
     from scenarios.worker.entry import run_script
     from scenarios.worker.job import Job
 
@@ -29,12 +37,35 @@ def run_by_hand(train: Callable[[Job], None]) -> None:
     os.environ.update(RANK=str(rank), WORLD_SIZE=str(world))
     scenario = os.path.basename(sys.argv[0]).removesuffix(".py")
     try:
-        config = RunConfig.parse({"scenario": scenario, "gpus": world, **_options(sys.argv[1:])})
+        limit_s = load_settings().collective_limit_s
+        options = _options(sys.argv[1:])
+        destination = Destination.of(options, os.environ)
+        config = parse_wide({"scenario": scenario, "gpus": world, **options})
+        if config.backend == "cuda":
+            raise ValueError(f"backend='cuda': {why_virtual(real_gpus())}; allowed here: auto, virtual")
+        part = destination.open_part(rank) if destination else None
     except ValueError as error:
         sys.exit(_unusable(str(error)))
-    printer = _Printer(rank)
-    job = Job(config, rank=rank, world=world, collective_limit_s=load_settings().collective_limit_s, send=printer)
-    sys.exit(run_script(train, job, printer))
+    if "TORCHELASTIC_RUN_ID" in os.environ and part is None:
+        die_with_parent()  # a killed torchrun leaves its ranks behind otherwise, and theirs is a run that nobody watches
+    send: Send = _Printer(rank)
+    if destination is not None and part is not None:
+        reporter = Reporter(destination, part, rank)
+        node = int(os.environ.get("GROUP_RANK", "0"))
+        pipe = reporter.fork(hello(config, rank=rank, world=world, node=node, collective_limit_s=limit_s))
+        if pipe is None:
+            os._exit(reporter.status)
+        send = _both(send, pipe_sender(pipe))
+    job = Job(config, rank=rank, world=world, collective_limit_s=limit_s, send=send)
+    sys.exit(run_script(train, job, send))
+
+
+def _both(first: Send, second: Send) -> Send:
+    def send(message: Message) -> None:
+        first(message)
+        second(message)
+
+    return send
 
 
 def _options(arguments: Sequence[str]) -> dict[str, str]:

@@ -104,7 +104,7 @@ def test_a_run_that_was_never_recorded_ends_for_its_viewers(
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runs._folder, "create", full)
+    monkeypatch.setattr(runs.folder, "create", full)
     run = runs.start(paced(5), viewer="a")
     ((number, name, data),) = events_in(live(client, run).text)
     assert (number, name) == (1, "end")
