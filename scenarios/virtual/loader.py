@@ -15,11 +15,12 @@ PREFETCH_FACTOR = 2
 class LoaderQueue:
     """Batch i is fetched by worker i mod `workers`, and not before batch i - workers * PREFETCH_FACTOR was taken.
 
-    Workers start so long before virtual time that its first batch is ready at zero: starting them is no part of an epoch.
+    Virtual time begins as in a run under way: the first batch is ready at zero, and the workers finish their first ones one after another.
+    Starting them is no part of an epoch, and their first batches are no gift to it.
     """
 
     workers: int
-    _start_ns: int = 0
+    _first_fetch_ns: int = 0
     _ready_ns: list[int] = field(default_factory=list)
     _taken_ns: list[int] = field(default_factory=list)
 
@@ -27,10 +28,11 @@ class LoaderQueue:
         """The time (>= now_ns) at which the loop that asks at `now_ns` holds the next batch, which a worker needs `fetch_ns` for."""
         index = len(self._ready_ns)
         if index == 0:
-            self._start_ns = -fetch_ns
-        worker_free_ns = self._ready_ns[index - self.workers] if index >= self.workers else self._start_ns
+            self._first_fetch_ns = fetch_ns
+        began_ns = self._first_fetch_ns * index // self.workers - self._first_fetch_ns
+        worker_free_ns = self._ready_ns[index - self.workers] if index >= self.workers else began_ns
         ahead = self.workers * PREFETCH_FACTOR
-        asked_ns = self._taken_ns[index - ahead] if index >= ahead else self._start_ns
+        asked_ns = self._taken_ns[index - ahead] if index >= ahead else worker_free_ns
         self._ready_ns.append(max(worker_free_ns, asked_ns) + fetch_ns)
         self._taken_ns.append(max(now_ns, self._ready_ns[-1]))
         return self._taken_ns[-1]

@@ -34,3 +34,10 @@ def test_batches_come_in_order_and_no_worker_fetches_two_at_once(fetch_ns: list[
     assert taken == sorted(taken) or workers > 1
     assert taken[0] == 0, "the first batch is there when virtual time begins"
     assert (max(taken) + fetch_ns[0]) * workers >= sum(fetch_ns), "workers cannot do more work than time allows"
+
+
+@given(workers=st.integers(1, 32), batches=st.integers(1, 100))
+def test_workers_are_under_way_from_the_start(workers: int, batches: int) -> None:
+    queue = LoaderQueue(workers=workers)
+    taken = [queue.take(0, 32_000) for _ in range(batches)]
+    assert all(abs(at_ns - index * 32_000 / workers) <= 1 for index, at_ns in enumerate(taken)), "as many a second as later on"
