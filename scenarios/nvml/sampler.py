@@ -1,0 +1,197 @@
+"""Samples the GPUs that CUDA shows, as a process of its own: `python -m scenarios.nvml.sampler`.
+
+Prints JSON lines: `start` (devices, counters they lack, notes), `tick` (one Reading per device, null where it is lost), `lost`, `end`.
+Ends with its parent, at SIGTERM or SIGINT, and when nobody reads what it prints. Owns the clock and the lines. Must not run in a rank or
+the web server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scenarios.nvml.device import DeviceReader
+from scenarios.nvml.inventory import take_inventory
+from scenarios.nvml.library import GpuLost, NvmlUnusable, open_nvml
+from scenarios.nvml.visible import Target, visible
+from scenarios.processes import die_with_parent
+from scenarios.telemetry import SAMPLE_PERIOD_NS
+
+PERIOD_US = SAMPLE_PERIOD_NS // 1000
+TICKS_PER_PERIOD = 2
+TICK_US = PERIOD_US // TICKS_PER_PERIOD
+SLOW_TICKS = 10
+"""Ticks between two readings of what rarely changes."""
+PATIENCE_US = 1_500_000
+"""How long a period waits for the driver's samples of it: one comes every 1/6 s to 1 s."""
+
+Event = dict[str, Any]
+
+
+class Watch:
+    """Several devices over common periods. Time comes from outside, in microseconds, so that a test can decide it."""
+
+    def __init__(self, targets: Sequence[Target], *, now_us: int) -> None:
+        self._start_us = now_us
+        self._next_period = 0
+        self._ticks = 0
+        self._targets = tuple(targets)
+        self._readers: dict[int, DeviceReader] = {}
+        self._lost_in: dict[int, int] = {}
+        """Rank -> the first period of which nothing is known."""
+        self._losses: list[Event] = []
+        for rank, target in enumerate(targets):
+            try:
+                self._readers[rank] = DeviceReader(target, rank=rank, now_us=now_us)
+                self._readers[rank].tick(now_us, -1)  # finds out which counters there are
+                self._readers[rank].read_slow()
+            except GpuLost as lost:
+                self._lose(rank, lost, now_us)
+
+    @property
+    def alive(self) -> int:
+        """Devices that still answer."""
+        return len(self._targets) - len(self._lost_in)
+
+    def gaps(self) -> dict[int, dict[str, str]]:
+        """Per rank, what it has no counter for, and why."""
+        return {rank: gaps for rank, reader in self._readers.items() if (gaps := reader.gaps())}
+
+    def tick(self, now_us: int) -> Iterator[Event]:
+        """Read every device; what has become known by it."""
+        self._ticks = number = max(self._ticks + 1, round((now_us - self._start_us) / TICK_US))
+        period = (number - 1) // TICKS_PER_PERIOD
+        direction, turn = number % 2, number // 2 % max(1, len(self._targets))
+        for rank, reader in self._readers.items():
+            if rank in self._lost_in:
+                continue
+            try:
+                reader.tick(now_us, period)
+                if number % TICKS_PER_PERIOD == 0:
+                    reader.boundary(period)
+                if number % SLOW_TICKS == 0:
+                    reader.read_slow()
+                if rank == turn:
+                    reader.read_traffic(direction)
+            except GpuLost as lost:
+                self._lose(rank, lost, now_us)
+        yield from self._known(now_us)
+
+    def finish(self, now_us: int) -> Iterator[Event]:
+        """The periods that have ended, with what is known of them."""
+        yield from self._known(now_us, patience_us=0)
+
+    def _known(self, now_us: int, patience_us: int = PATIENCE_US) -> Iterator[Event]:
+        yield from self._losses
+        self._losses.clear()
+        while True:
+            number = self._next_period
+            from_us = self._start_us + number * PERIOD_US
+            until_us = from_us + PERIOD_US
+            waiting = any(not reader.known_until(until_us) for rank, reader in self._readers.items() if rank not in self._lost_in)
+            if now_us < until_us or (waiting and now_us < until_us + patience_us):
+                return
+            end_ns = (number + 1) * PERIOD_US * 1000
+            readings = [
+                reader.reading(number, from_us, until_us, end_ns).as_dict()
+                if (reader := self._readers.get(rank)) and number < self._lost_in.get(rank, number + 1)
+                else None
+                for rank in range(len(self._targets))
+            ]
+            yield {"event": "tick", "end_ns": end_ns, "gpus": readings}
+            self._next_period += 1
+
+    def _lose(self, rank: int, lost: GpuLost, now_us: int) -> None:
+        self._lost_in[rank] = (now_us - self._start_us) // PERIOD_US
+        after_s = (now_us - self._start_us) / 1e6
+        message = (
+            f"{self._targets[rank].label} fell off the bus {after_s:.1f} s after sampling began (NVML: {lost}); its lane ends here. "
+            "The kernel log (dmesg) says more; usually the node has to be restarted."
+        )
+        self._losses.append({"event": "lost", "rank": rank, "after_s": round(after_s, 3), "message": message})
+
+
+def start_event(targets: Sequence[Target], notes: Sequence[str], watch: Watch) -> Event:
+    """The first line: which devices, in CUDA's order, and what cannot be read of them."""
+    devices = [
+        {
+            "rank": rank, "gpu": target.gpu.index, "name": target.gpu.name, "uuid": target.gpu.uuid,
+            "mig": target.instance.uuid if target.instance else None, "label": target.label,
+        }
+        for rank, target in enumerate(targets)
+    ]  # fmt: skip
+    return {
+        "event": "start", "source": "nvml", "period_ns": PERIOD_US * 1000, "monotonic_ns": time.monotonic_ns(), "devices": devices,
+        "gaps": {str(rank): gaps for rank, gaps in watch.gaps().items()}, "notes": list(notes),
+    }  # fmt: skip
+
+
+def sample(seconds: float | None) -> int:
+    """Sample until told to end, or for so many seconds. Returns an exit code."""
+    open_nvml()
+    chosen = visible(take_inventory().gpus, os.environ)
+    if not chosen.targets:
+        raise NvmlUnusable("; ".join(chosen.notes) or "the NVIDIA driver reports no GPU")
+    start_us = time.monotonic_ns() // 1000
+    watch = Watch(chosen.targets, now_us=start_us)
+    _print([start_event(chosen.targets, chosen.notes, watch)])
+    parent = os.getppid()
+    number = 0
+    try:
+        while watch.alive:
+            now_us = time.monotonic_ns() // 1000
+            number = max(number + 1, (now_us - start_us) // TICK_US)  # late: the missed ticks are not made up for
+            if seconds is not None and number * TICK_US > seconds * 1e6:
+                break
+            time.sleep(max(0.0, (start_us + number * TICK_US - now_us) / 1e6))
+            if os.getppid() != parent:
+                return 0
+            _print(watch.tick(time.monotonic_ns() // 1000))
+        _print(watch.finish(time.monotonic_ns() // 1000))
+        why = "" if watch.alive else "every GPU was lost"
+    except KeyboardInterrupt:
+        _print(watch.finish(time.monotonic_ns() // 1000))
+        why = ""
+    _print([{"event": "end", "reason": why}])
+    return 1 if why else 0
+
+
+def _print(events: Iterator[Event] | Sequence[Event]) -> None:
+    lines = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+    if lines:
+        sys.stdout.write(lines)
+        sys.stdout.flush()
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Exit codes: 0 done, 1 nothing can be sampled, 2 unusable arguments."""
+    parser = argparse.ArgumentParser(prog="python -m scenarios.nvml.sampler", description="Sample the GPUs that CUDA shows, as JSON lines.")
+    parser.add_argument("--seconds", type=float, help="end after so long (default: when the parent ends)")
+    options = parser.parse_args(arguments)
+    die_with_parent()
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return sample(options.seconds)
+    except NvmlUnusable as error:
+        print(json.dumps({"event": "end", "reason": str(error)}))
+        print(f"GPUs cannot be sampled: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to be flushed at exit
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
