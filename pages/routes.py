@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from lessons import NoLessonsError, load_lessons
 from pages.front_door import FrontDoor
 from scenarios.catalog import SCENARIOS
+from scenarios.cluster.collect_route import collect_routes
 from scenarios.config import RunConfig
 from scenarios.feed import live_routes
 from scenarios.runs import get_runs
@@ -36,7 +37,7 @@ COLLECT_EVERY_S = 20.0
 
 def routes() -> list[BaseRoute]:
     """Everything that is served without a Streamlit session."""
-    return [*live_routes(get_runs(), health=health)]
+    return [*live_routes(get_runs(), health=health), *collect_routes(get_runs())]
 
 
 def health() -> dict[str, Any]:

@@ -7,6 +7,7 @@ files but for the record's. The order in which ranks' messages come in does not 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from scenarios.cluster.wire import LONGEST_STEP_NS, Hello
@@ -50,20 +51,31 @@ class Assembly:
         return len(self._done) + len(self._failures) == self.config.gpus
 
     def check(self, rank: int, message: Message) -> None:
-        """Raises ValueError with a sentence. The message has passed `wire.checked`."""
-        if message["kind"] == "hello":
-            if rank in self._hellos:
-                raise ValueError(f"Rank {rank} has said hello already.")
-            theirs = Hello.model_validate(message)
-            if theirs.run_config.model_dump() != self.config.model_dump():
-                raise ValueError(f"Rank {rank} runs another config than the ranks before it.")
-            return
-        if rank not in self._hellos:
-            raise ValueError(f"Rank {rank} has not said hello.")
-        if rank in self._done or rank in self._failures:
-            raise ValueError(f"Rank {rank} has ended already.")
-        if message["kind"] == "step" and not 0 <= message["end_ns"] - self._end_ns(rank) <= LONGEST_STEP_NS:
-            raise ValueError(f"Rank {rank} must end step {message['step']} at most 600 s after the one before it, and not earlier.")
+        """Raises ValueError, with a sentence, unless `message` may come next. It has passed `wire.checked`."""
+        self.check_all(rank, [message])
+
+    def check_all(self, rank: int, messages: Sequence[Message]) -> None:
+        """The same for messages in a row: none of them is taken by it."""
+        greeted = rank in self._hellos
+        ended = rank in self._done or rank in self._failures
+        end_ns = self._end_ns(rank)
+        for message in messages:
+            if message["kind"] == "hello":
+                if greeted:
+                    raise ValueError(f"Rank {rank} has said hello already.")
+                if Hello.model_validate(message).run_config.model_dump() != self.config.model_dump():
+                    raise ValueError(f"Rank {rank} runs another config than the ranks before it.")
+                greeted = True
+                continue
+            if not greeted:
+                raise ValueError(f"Rank {rank} has not said hello.")
+            if ended:
+                raise ValueError(f"Rank {rank} has ended already.")
+            ended = message["kind"] in ("done", "error")
+            if message["kind"] == "step":
+                if not 0 <= message["end_ns"] - end_ns <= LONGEST_STEP_NS:
+                    raise ValueError(f"Rank {rank} must end step {message['step']} at most 600 s after the one before it, and not earlier.")
+                end_ns = message["end_ns"]
 
     def take(self, rank: int, message: Message) -> None:
         """Raises OSError when the record cannot be written."""

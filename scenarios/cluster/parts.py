@@ -39,6 +39,7 @@ class PartFile:
         self.written = 0
         """Messages so far; the number of the next."""
         self.sent = 0
+        self._first = 0
         self._size = self._read_at = len(self._head)
         os.pwrite(self._file, self._head, 0)
 
@@ -73,6 +74,20 @@ class PartFile:
             if not self._kept and self.sent == self.written and self._size > RECYCLE_BYTES:
                 os.ftruncate(self._file, len(self._head))
                 self._size = self._read_at = len(self._head)
+                self._first = self.written
+
+    def send_again_from(self, number: int) -> bool:
+        """Go back to message `number`; False where it is no longer here."""
+        with self._lock:
+            if not self._first <= number <= self.sent:
+                return False
+            with open(self.path, "rb") as file:
+                file.seek(len(self._head))
+                for _ in range(number - self._first):
+                    file.readline()
+                self._read_at = file.tell()
+            self.sent = number
+            return True
 
     def close(self) -> None:
         os.close(self._file)

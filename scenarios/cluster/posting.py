@@ -111,6 +111,8 @@ class Poster:
                 self._part.mark_sent(lines)
                 self._wait_s = 0.0
                 self._pause(GATHER_S)
+            elif answer.status == 409 and answer.next is not None and self._part.send_again_from(answer.next):
+                self._pause(GATHER_S)  # the collector has lost what it had: it is still here
             elif answer.worth_retrying:
                 self.last_error = answer.text
                 self._wait_s = min(LONGEST_WAIT_S, max(FIRST_WAIT_S, 2 * self._wait_s))

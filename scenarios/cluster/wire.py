@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import time
+from base64 import b64decode
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -101,6 +102,7 @@ def checked(message: Any, rank: int) -> Message:
     if isinstance(parsed, _Step):
         _check_spans(parsed, rank)
         try:
+            b64decode(parsed.serials, validate=True)
             serials = unpack_serials(parsed.serials)
         except ValueError:
             raise ValueError("A step message's serials must be whole 32-bit integers in base64.") from None
