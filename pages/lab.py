@@ -23,7 +23,7 @@ if at.faults:
 with st.container(key="lab"):
     with st.container(key="lab-left"):
         st.html(
-            '<h1>The lab</h1><p class="pg-note">Turn any knob, then run it on up to eight GPUs.</p>'
+            '<h1 id="at-lab">The lab</h1><p class="pg-note">Turn any knob, then run it on up to eight GPUs.</p>'
         )
         knobs(at, run)
     with st.container(key="lab-stage"):

@@ -54,11 +54,11 @@ def said() -> str | None:
 
 def focus_on(target: str) -> None:
     """Move the keyboard focus there at the next run of the script."""
-    moves = st.session_state.get("lab-focus", ("", 0))[1] + 1
+    moves = st.session_state.get("lab-focus", ("at-lab", 0))[1] + 1
     st.session_state["lab-focus"] = (target, moves)
 
 
 def focus_target() -> tuple[str, str]:
     """Where the focus belongs, and a token that changes when it has to move."""
-    target, moves = st.session_state.get("lab-focus", ("", 0))
+    target, moves = st.session_state.get("lab-focus", ("at-lab", 0))
     return target, f"lab-{moves}"

@@ -84,8 +84,8 @@ def _shown(sweep_id: str, *, going: bool) -> None:
     now = get_sweeps().get(sweep_id)
     if now is None:
         return
-    if now.over and going:
-        st.rerun()  # the page's own sentences change too, and the clock stops
+    if now.over == going:
+        st.rerun()  # begun or ended: the whole page says so, and the clock starts or stops
     with st.container(key="lab-sweep-state", horizontal=True, vertical_alignment="center", gap="small"):
         _progress(now)
     st.plotly_chart(_figure(now), key=f"lab-sweep-{now.plan.knob}", config={**PLOT_CONFIG, "displayModeBar": False}, theme=None)

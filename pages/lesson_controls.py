@@ -13,6 +13,7 @@ import streamlit as st
 from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.public_view import PublicView
+from pages.lab_link import LabLink
 from pages.lesson_knobs import knobs, knobs_popover
 from pages.lesson_moves import FIX, choose_cause, ended, outcome, start_run, stop, watch_recording
 from pages.lesson_state import current, link, view_of
@@ -100,6 +101,11 @@ def downloads(run: Run) -> None:
     )
 
 
+def open_in_the_lab(run: Run) -> None:
+    """The same run where every knob can be turned."""
+    st.page_link("lab.py", label="Open in the lab", query_params=LabLink(run=run.run_id).with_config(run.config).query())
+
+
 def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     """Under the lanes: the rest of an epoch that was too long to watch, and the other half of the answer."""
     summary = (summary_of(run.run_dir) if run is not None and outcome(run) == "finished" else None) or {}
@@ -114,6 +120,7 @@ def outlook(lesson: Lesson, view: PublicView, run: Run | None) -> None:
             )
         if run is not None and outcome(run) is not None:
             downloads(run)
+            open_in_the_lab(run)
         if cause_shown is not None and cause_shown.id in lesson.key.causes:
             for half in (cause for cause in view.causes if cause.id in lesson.key.causes and cause != cause_shown):
                 st.button(f"Run the other half: {half.title}", key=f"half-{half.id}", on_click=start_run, args=(lesson, half.id))
