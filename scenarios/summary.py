@@ -203,6 +203,13 @@ def _even_sentence(summary: dict[str, Any], busy: float, speed: float | None) ->
     if busy < 50:
         useful = sum(gpu["sm_active"] for gpu in gpus) / len(gpus)
         return f"All {len(gpus)} GPUs idle alike: busy {busy:.0f} % of the time, with useful work on {useful:.0f} % of their cores."
+    waiting = [gpu["spin_pct"] for gpu in gpus if (gpu["spin_pct"] or 0.0) >= 15]
+    if waiting:
+        mean = sum(waiting) / len(waiting)
+        return (
+            f"All {len(gpus)} GPUs are busy {busy:.0f} % of the time, but {len(waiting)} of them wait in a kernel for {mean:.0f} % of it: "
+            f"{speed:.1f}x the speed of one GPU."
+        )
     return f"All {len(gpus)} GPUs are busy {busy:.0f} % of the time, each on its own samples: {speed:.1f}x the speed of one GPU."
 
 

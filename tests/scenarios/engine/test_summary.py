@@ -91,7 +91,8 @@ def test_a_run_of_a_few_steps_has_means_too() -> None:
 
 
 def summary_of(utils: list[float], **fields: Any) -> dict[str, Any]:
-    gpus = [{"gpu_util": util, "sm_active": util / 4} for util in utils]
+    spins = fields.pop("spins", [0.0] * len(utils))
+    gpus = [{"gpu_util": util, "sm_active": util / 4, "spin_pct": spin} for util, spin in zip(utils, spins, strict=True)]
     base = {
         "outcome": "finished", "gpus": gpus, "speedup_vs_one_gpu": 7.0, "replica_checksums": ["a"] * len(utils), "unique_fraction": 1.0,
         "times_trained": 1.0, "steps": 20,
@@ -105,6 +106,7 @@ def summary_of(utils: list[float], **fields: Any) -> dict[str, Any]:
         (summary_of([91.0] + [27.0] * 7), "GPU 0 is busy 91 %"),
         (summary_of([99.0] * 8), "7.0x the speed of one GPU"),
         (summary_of([99.0] * 8, unique_fraction=0.125, times_trained=8.0, speedup_vs_one_gpu=0.9), "each sample is trained 8 times"),
+        (summary_of([99.0] * 8, speedup_vs_one_gpu=2.8, spins=[0.0] + [70.0] * 7), "7 of them wait in a kernel for 70 % of it: 2.8x"),
         (summary_of([99.0] * 8, replica_checksums=list("abcdefgh")), "weights no longer agree"),
         (summary_of([40.0] * 8), "idle alike"),
         (summary_of([10.0] + [100.0] * 7), "busy only 10 %"),
