@@ -21,7 +21,7 @@ MEMORY_LABELS = {
     "parameters": "Parameters", "gradients": "Gradients", "optimizer": "Optimizer state", "activations": "Activations",
     "workspace": "Workspace", "context": "CUDA context, NCCL",
 }  # fmt: skip
-_PART_COLOURS: dict[str, tuple[str, str]] = {
+PART_COLOURS: dict[str, tuple[str, str]] = {
     "parameters": ("#1F4E5F", "#2F7C8F"), "gradients": ("#2F7F86", "#4BA3A8"), "optimizer": ("#7DB8B1", "#9BD3CB"),
     "activations": ("#6F8AA3", "#7C9DBB"), "workspace": ("#C2B59B", "#8C8069"), "context": ("#8A8F98", "#5F6A79"),
 }  # fmt: skip
@@ -77,7 +77,7 @@ def memory_figure(
             go.Bar(
                 x=labels, y=[bar.parts[number] for bar in bars], name=MEMORY_LABELS[part],
                 marker={
-                    "color": _PART_COLOURS[part][dark], "line": {"color": palette.paper, "width": 1},
+                    "color": PART_COLOURS[part][dark], "line": {"color": palette.paper, "width": 1},
                     "opacity": [1.0 if bar.chosen else 0.55 for bar in bars],
                 },
                 hovertemplate=f"{MEMORY_LABELS[part]}: %{{y:.1f}} GiB<extra></extra>",
