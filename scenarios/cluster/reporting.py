@@ -71,6 +71,8 @@ class Destination:
         try:
             return PartFile(folder, run=self.run, rank=rank, kept=self.record is not None)
         except FileExistsError:
+            if not folder.is_dir():
+                raise ValueError(f"record={str(folder)!r}: must be a folder, not a file") from None
             raise ValueError(f"record={str(folder)!r}: must be a folder without rank-{rank}.jsonl; that one holds another run") from None
         except OSError as error:
             raise ValueError(f"record={str(folder)!r}: must be a folder that can be written: {error.strerror or error}") from None
