@@ -2,6 +2,9 @@
 
 Owns the host's figures and their contention. What is not sourced is our own assumption, and says so; none is fitted. Must not hold clocks.
 Every figure grows with the ranks of the host or stays: more ranks never make the host faster.
+
+Launching a kernel costs the same however many ranks there are (`Gpu.launch_us`): each training process is taken to keep a core of its
+own, and loader workers that outnumber the cores take turns among themselves. That, too, is our assumption.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ JITTER_RANK = -1
 def worker_ns_per_sample(*, model: str, decode_on_cpu: bool, workers: int, loaders: int, ranks: int) -> int:
     """Time of one loader worker for one sample, where `loaders` of the host's `ranks` load with `workers` workers each.
 
-    Without workers the training process does the work itself. Workers and training processes that outnumber the cores take turns.
+    Without workers the training process does the work itself. Workers take turns where they and the training processes outnumber the cores.
     """
     facts = MODELS[model]
     alone_ns = float(ROW_NS)
