@@ -5,7 +5,6 @@ Owns which question is asked when. Must not know of other GPUs, print, or wait.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +12,7 @@ import pynvml
 
 from scenarios.nvml.inventory import GIB, mig_handle
 from scenarios.nvml.library import Counter, GpuLost, ask
+from scenarios.nvml.raw import BufferedSamples, GpmRequest
 from scenarios.nvml.reading import GpuProcess, Health, Link, Reading, held_down_words
 from scenarios.nvml.utilization import LONGEST_US, Busy
 from scenarios.nvml.visible import Target
@@ -23,9 +23,6 @@ MIB = 2**20
 
 SILENCE_US = LONGEST_US + 200_000
 """What a reading of the moment may stand for: a silence is noticed this late at most."""
-
-_VALUE_FIELDS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
-"""Fields of nvmlValue_t by nvmlValueType_t."""
 
 
 @dataclass(slots=True)
@@ -46,32 +43,22 @@ class Gpm:
         self._samples = (pynvml.nvmlGpmSampleAlloc(), pynvml.nvmlGpmSampleAlloc())
         taking = (pynvml.nvmlGpmSampleGet, parent) if gpu_instance is None else (pynvml.nvmlGpmMigSampleGet, parent, gpu_instance)
         self._take = Counter(*taking)
-        self._request = pynvml.c_nvmlGpmMetricsGet_t()  # 19 kB: made once
-        self._request.version = pynvml.NVML_GPM_METRICS_GET_VERSION
-        self._request.numMetrics = len(GPM_METRICS)
-        for place, metric in enumerate(GPM_METRICS):
-            self._request.metrics[place].metricId = metric
-        self._between = Counter(pynvml.nvmlGpmMetricsGet, self._request)
+        one, other = self._samples
+        self._between = (Counter(GpmRequest(GPM_METRICS, one, other)), Counter(GpmRequest(GPM_METRICS, other, one)))
         self._taken = 0
 
     @property
     def lacking(self) -> str:
-        return self._take.lacking or self._between.lacking
+        return self._take.lacking or self._between[0].lacking
 
     def since_last(self) -> dict[int, float]:
         """Metric -> its mean since the last call; empty at the first one."""
-        now = self._samples[self._taken % 2]
-        if self._take(now) is None:
+        place = self._taken % 2
+        if self._take(self._samples[place]) is None:
             self._taken = 0
             return {}
         self._taken += 1
-        if self._taken < 2:
-            return {}
-        self._request.sample1, self._request.sample2 = self._samples[self._taken % 2], now
-        if self._between() is None:
-            return {}
-        answers = (self._request.metrics[place] for place in range(len(GPM_METRICS)))
-        return {each.metricId: each.value for each in answers if each.nvmlReturn == pynvml.NVML_SUCCESS and math.isfinite(each.value)}
+        return {} if self._taken < 2 else self._between[1 - place]() or {}
 
 
 class DeviceReader:
@@ -87,11 +74,10 @@ class DeviceReader:
         if handle is None:
             raise GpuLost("NVML gives no handle for it any more")
         self.busy = Busy(now_us)
-        self._ticked_us = now_us
         self._periods: dict[int, _Period] = {}
         self._gpm_from = 0
         self._gpm = Gpm(parent, target.instance.gpu_instance if target.instance else None) if target.gpu.gpm else None
-        self._samples = Counter(pynvml.nvmlDeviceGetSamples, handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES)
+        self._samples = Counter(BufferedSamples(handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES))
         self._rates = Counter(pynvml.nvmlDeviceGetUtilizationRates, handle)
         self._memory = Counter(pynvml.nvmlDeviceGetMemoryInfo, handle)
         self._power = Counter(pynvml.nvmlDeviceGetPowerUsage, parent)
@@ -113,12 +99,14 @@ class DeviceReader:
         self._link: tuple[int | None, int | None] = (None, None)
         self._sent_received: list[float | None] = [None, None]
         self._seen: tuple[GpuProcess, ...] | None = None
+        self._read_busy(now_us)
         if self._gpm:
             self._gpm.since_last()
 
     def tick(self, now_us: int, period: int) -> None:
         """Read what changes fast; it belongs to the period with this number."""
-        self._read_busy(now_us)
+        if self._samples.lacking:
+            self._read_busy(now_us)
         reading = self._periods.setdefault(period, _Period())
         if (memory := self._memory()) is not None:
             reading.memory.append(memory.used / GIB)
@@ -131,10 +119,11 @@ class DeviceReader:
             reasons = self._old_reasons()
         if reasons is not None:
             reading.reasons = (reading.reasons or 0) | reasons
-        self._ticked_us = now_us
 
-    def boundary(self, period: int) -> None:
-        """The period with this number has just ended: GPM measures from one end to the next."""
+    def boundary(self, now_us: int, period: int) -> None:
+        """The period with this number has just ended: fetch the driver's history; GPM measures from one end to the next."""
+        if not self._samples.lacking:
+            self._read_busy(now_us)
         if self._gpm is None or self._gpm.lacking:
             return
         found = self._gpm.since_last()
@@ -199,11 +188,9 @@ class DeviceReader:
         return {name: why for name, why in found.items() if why}
 
     def _read_busy(self, now_us: int) -> None:
-        answer = self._samples(self.busy.seen_us)
-        if answer is not None:
-            kind, samples = answer
-            name = _VALUE_FIELDS[kind]
-            self.busy.add([(each.timeStamp, getattr(each.sampleValue, name)) for each in samples], now_us)
+        samples = self._samples(self.busy.seen_us)
+        if samples:
+            self.busy.add(samples, now_us)
         if self._samples.lacking or self.busy.dry(now_us):
             rates = self._rates()
             if rates is not None:

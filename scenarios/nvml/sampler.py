@@ -74,7 +74,7 @@ class Watch:
             try:
                 reader.tick(now_us, period)
                 if number % TICKS_PER_PERIOD == 0:
-                    reader.boundary(period)
+                    reader.boundary(now_us, period)
                 if number % SLOW_TICKS == 0:
                     reader.read_slow()
                 if rank == turn:
