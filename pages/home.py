@@ -24,6 +24,7 @@ with st.container(key="home"):
         )
         if st.button("Start the lesson", type="primary", key="start"):
             st.switch_page("lesson.py")
+    st.page_link("lab.py", label="Or turn every knob yourself, in the lab")
     st.html(
         '<p class="pg-note">No GPU is needed, and nothing to sign up for. The training code runs for real; times, memory and power are '
         "modelled.</p>"

@@ -38,7 +38,7 @@ def compare(at: LabLink) -> None:
         return
     with st.container(key="lab-pins"):
         for letter, run in zip(LETTERS, runs, strict=False):
-            with st.container(key=f"lab-pinned-{letter}", horizontal=True, vertical_alignment="center", gap="small"):
+            with st.container(key=f"lab-pinned-{letter}", horizontal=True, vertical_alignment="center", gap="small", wrap=False):
                 st.html(f'<p class="pg-note"><b>{letter}</b> {escape(described(run.config))}</p>', width="content")
                 st.button(f"Unpin {letter}", type="tertiary", key=f"lab-unpin-{letter}", on_click=unpin, args=(run.run_id,))
     st.html(table_html(runs))

@@ -94,8 +94,8 @@ def why_not(config: RunConfig) -> dict[str, str]:
     """The knobs that mean nothing for this run, each with the reason."""
     model = MODELS[config.model]
     reasons = {
-        "hand_off": "" if SCENARIOS[config.scenario].hands_out else "Only where GPU 0 loads for all",
-        "preprocess": "" if model.decodes else f"{model.label} has no images to decode",
+        "hand_off": "" if SCENARIOS[config.scenario].hands_out else "Only if GPU 0 loads all",
+        "preprocess": "" if model.decodes else f"{model.unit.capitalize()} need none",
         "link": "" if config.gpus > 1 else "One GPU needs no link",
         "straggler": "" if config.gpus > 1 else "One GPU holds nobody back",
         "straggler_pct": "" if config.gpus > 1 and config.straggler is not None else "Choose a slow GPU first",

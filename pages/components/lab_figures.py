@@ -182,7 +182,10 @@ def batch_figure(points: Sequence[SweptPoint], *, limit_gib: float | None, dark:
     figure.update_layout(hovermode="closest")
     figure.update_xaxes(type="category", range=[-0.5, len(labels) - 0.5], gridcolor=palette.grid)
     figure.update_xaxes(title_text="batch per GPU", row=2, col=1)
-    figure.update_yaxes(title_text="samples/s", range=[0, top_rate * 1.12], row=1, col=1, gridcolor=palette.grid, zeroline=False)
+    figure.update_yaxes(
+        title_text="samples/s", range=[0, top_rate * 1.12], row=1, col=1, showticklabels=top_rate > 1,
+        gridcolor=palette.grid, zeroline=False,
+    )
     figure.update_yaxes(title_text="GiB", range=[0, top_gib], row=2, col=1, gridcolor=palette.grid, zeroline=False)
     return figure
 
@@ -204,7 +207,9 @@ def bars_figure(points: Sequence[SweptPoint], *, knob: str, dark: bool = False) 
     figure.update_layout(**layout(palette, "Throughput of all GPUs together", height=400), bargap=0.4, showlegend=False)
     figure.update_layout(hovermode="closest")
     figure.update_xaxes(title_text=knob, type="category")
-    figure.update_yaxes(title_text="samples/s", range=[0, (best or 1.0) * 1.15], gridcolor=palette.grid, zeroline=False)
+    figure.update_yaxes(
+        title_text="samples/s", range=[0, (best or 1.0) * 1.15], showticklabels=best > 0, gridcolor=palette.grid, zeroline=False
+    )
     return figure
 
 

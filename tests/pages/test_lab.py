@@ -91,8 +91,8 @@ def test_what_does_not_apply_is_disabled_with_its_reason(lab_page: Page) -> None
     page = lab_page(gpus="1", model="bert_large", batch="8")
     shown = {field.label: (field.value, field.disabled) for field in page.text_input}
     assert shown["Link"] == ("One GPU needs no link", True)
-    assert shown["Images decoded on"] == ("BERT-large has no images to decode", True)
-    assert shown["Shards from GPU 0"] == ("Only where GPU 0 loads for all", True)
+    assert shown["Images decoded on"] == ("Sequences need none", True)
+    assert shown["Shards from GPU 0"] == ("Only if GPU 0 loads all", True)
 
 
 def test_a_wrong_address_gets_a_sentence_and_markup_stays_text(lab_page: Page) -> None:
