@@ -17,6 +17,8 @@ page = st.navigation(
         st.Page("home.py", title="Start", default=True),
         st.Page("lesson.py", title="Lesson", url_path="lesson"),
         st.Page("lab.py", title="Lab", url_path="lab"),
+        st.Page("how.py", title="How these GPUs work", url_path="how"),
+        st.Page("machine.py", title="Machine", url_path="machine"),
     ],
     position="top",
 )

@@ -26,7 +26,7 @@ from scenarios.feed import live_routes
 from scenarios.runs import get_runs
 from scenarios.sweeps import get_sweeps
 
-PAGE_NAMES = ("lesson", "lab")
+PAGE_NAMES = ("lesson", "lab", "how", "machine")
 """Addresses of the pages in navigation.py, but for the first one."""
 
 STYLE = Path(__file__).with_name("theme.css")

@@ -14,7 +14,7 @@ from scenarios.costs.gpus import GPUS
 from scenarios.costs.predict import predict
 from scenarios.costs.pricing import memory
 from scenarios.costs.published import held_out_rows, throughput_rows
-from scenarios.costs.validate import validate
+from scenarios.costs.validate import committed, validate
 
 
 @lru_cache(maxsize=1)
@@ -72,6 +72,20 @@ def test_rows_that_nothing_was_fitted_to_are_met_and_stand_apart() -> None:
     held_out = report["held_out"]["tuned"]
     assert held_out["scaling"]["median"] < held_out["constant_scaling"]["median"]
     assert held_out["scaling"]["worst"] < 0.09
+
+
+def _close(found: Any, wanted: Any) -> bool:
+    if isinstance(found, dict):
+        return found.keys() == wanted.keys() and all(_close(found[key], wanted[key]) for key in found)
+    if isinstance(found, list):
+        return len(found) == len(wanted) and all(map(_close, found, wanted))
+    return bool(found == (pytest.approx(wanted, rel=1e-3, abs=1e-4) if isinstance(wanted, float) else wanted))
+
+
+def test_what_is_committed_is_what_is_found_now() -> None:
+    """If not: python -m scenarios.costs.validate."""
+    report = _report()
+    assert [key for key in report if not _close(report[key], committed()[key])] == []
 
 
 def test_no_row_is_both_fitted_and_held_out() -> None:
