@@ -118,7 +118,7 @@ def _feeds_by_spans(found: Figures) -> Finding | None:
         return None
     how = "idle, waiting for another rank" if on_host else "spinning in a collective, busy by nvidia-smi"
     evidence = [
-        f"{_all_but(rank, found.gpus)} spend {100 * theirs:.0f} % of each step {how}; GPU {rank} {100 * mine:.0f} %.",
+        f"{_all_but(rank, found.gpus)} spend {100 * theirs:.0f} % of each step {how}; GPU {rank} waits for {100 * mine:.0f} % of it.",
         f"GPU {rank} spends {_ms(found, rank, 'decode', 'copy', 'hand_off')} of a {1000 * found.step_s:.0f} ms step on decoding, "
         f"copying and handing data over, the others {_ms_of_others(found, rank, 'decode', 'copy', 'hand_off')}.",
     ]
