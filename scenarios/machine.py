@@ -100,7 +100,8 @@ def _answer() -> dict[str, object]:
 
 def why_virtual(found: RealGpus) -> str:
     """One clause for a page or a terminal: why runs here use virtual GPUs."""
-    return obstacles(found)[0]
+    first = obstacles(found)[0]
+    return f"{were_found(found.names)}, but {first}" if found.names else first
 
 
 def obstacles(found: RealGpus, torch: TorchBuild | None = None) -> tuple[str, ...]:
@@ -109,26 +110,24 @@ def obstacles(found: RealGpus, torch: TorchBuild | None = None) -> tuple[str, ..
         return (found.reason,)
     torch = torch or torch_build()
     inventory = found.inventory
-    have = f"{counted(found.names)} {'were' if len(found.names) > 1 else 'was'} found"
     clauses = []
     if all(gpu.fault for gpu in inventory.gpus):
-        clauses.append(f"{have}, but none can be used: {inventory.gpus[0].fault}")
+        clauses.append(f"none can be used: {inventory.gpus[0].fault}")
     if torch is None or torch.cuda is None:
-        version = f"PyTorch installed here ({torch.version})" if torch else "PyTorch installed here"
-        clauses.append(f"{have}, but the {version} is built without CUDA")
+        clauses.append(f"the PyTorch installed here{f' ({torch.version})' if torch else ''} is built without CUDA")
     elif inventory.cuda is not None and inventory.cuda[0] < torch.cuda[0]:
         clauses.append(
-            f"{have}, but the NVIDIA driver is too old: {inventory.driver} knows CUDA up to {_dotted(inventory.cuda)}, "
+            f"the NVIDIA driver is too old: {inventory.driver} knows CUDA up to {_dotted(inventory.cuda)}, "
             f"and PyTorch {torch.version} needs {torch.cuda[0]}.0 or newer"
         )
-    return (*clauses, f"{have}, but runs on real GPUs are not built yet")
+    return (*clauses, "runs on real GPUs are not built yet")
 
 
-def counted(names: tuple[str, ...]) -> str:
-    """How many GPUs of which kind: "8 real GPUs (NVIDIA H100 80GB HBM3)"."""
+def were_found(names: tuple[str, ...]) -> str:
+    """How many GPUs of which kind, as a clause: "8 real GPUs (NVIDIA H100 80GB HBM3) were found"."""
     kinds = Counter(names)
     listed = names[0] if len(kinds) == 1 else ", ".join(f"{count} {name}" for name, count in kinds.items())
-    return f"{len(names)} real GPU{'s' if len(names) > 1 else ''} ({listed})"
+    return f"{len(names)} real GPUs ({listed}) were found" if len(names) > 1 else f"1 real GPU ({listed}) was found"
 
 
 @lru_cache(maxsize=1)

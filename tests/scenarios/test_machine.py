@@ -68,10 +68,10 @@ def test_no_gpu_is_not_a_driver_without_one(stub: Callable[[str], RealGpus]) -> 
 def test_each_obstacle_is_named(stub: Callable[[str], RealGpus]) -> None:
     found = stub("gpus 2\ndriver 535.54.03\ncuda 12020\ngpu 1 error nvmlDeviceGetHandleByIndex 15\ngpu 0 name NVIDIA L4")
     assert machine.obstacles(found, CUDA_TORCH) == (
-        "2 real GPUs (1 NVIDIA L4, 1 unnamed GPU) were found, but the NVIDIA driver is too old: 535.54.03 knows CUDA up to 12.2, "
-        "and PyTorch 2.13.0+cu130 needs 13.0 or newer",
-        "2 real GPUs (1 NVIDIA L4, 1 unnamed GPU) were found, but runs on real GPUs are not built yet",
+        "the NVIDIA driver is too old: 535.54.03 knows CUDA up to 12.2, and PyTorch 2.13.0+cu130 needs 13.0 or newer",
+        "runs on real GPUs are not built yet",
     )
+    assert machine.why_virtual(found).startswith("2 real GPUs (1 NVIDIA L4, 1 unnamed GPU) were found, but ")
     assert "the PyTorch installed here (2.13.0+cpu) is built without CUDA" in machine.obstacles(found, CPU_TORCH)[0]
 
 
