@@ -24,6 +24,7 @@ from scenarios.costs.validate import CONSTANT_SCALING, MEASURED_GIB, committed
 
 Row = dict[str, Any]
 CONFIG = {**PLOT_CONFIG, "displayModeBar": False}
+_TEXTS = ("Model", "GPU", "Precision", "Source", "Constant", "From", "Link")
 FAR = 0.30
 """Errors from here on are marked."""
 
@@ -77,7 +78,7 @@ def _how_right(found: Row) -> None:
         f'{_mark(found["leave_one_out"], "Each row predicted without it")}'
         f'{_mark(found["scaling"], "Scaling to several GPUs, fitted rows")}'
         f'{_mark(found["held_out"]["tuned"]["one_gpu"], "Held-out rows of tuned scripts, one GPU")}</div>'
-        f'<div class="pg-prose">{"".join(f"<p>{sentence}</p>" for sentence in sentences(found))}</div>'
+        f'<div class="pg-prose pg-said-wide">{"".join(f"<p>{sentence}</p>" for sentence in sentences(found))}</div>'
     )
     left, right = st.columns(2, gap="large")
     fitted = [row for row in found["throughput"] if row["tuned"]]
@@ -155,11 +156,12 @@ def rows_table(rows: Sequence[Row], anchor: str, *, name: str = "") -> str:
             f"{row['published_scaling']:.3f}" if row["scaling_error"] is not None else "-",
             f"{row['predicted_scaling']:.3f}" if row["scaling_error"] is not None else "-", row["scaling_error"],
         )
-        cells = "".join(_number(label, value) for label, value in zip(head[3:], numbers, strict=False))
-        kind = "" if row["tuned"] else " (untuned)"
+        labels = (*head[3:10], "Scaling predicted", "Scaling error")
+        cells = "".join(_number(label, value) for label, value in zip(labels, numbers, strict=True))
+        named = MODELS[row["model"]].label + (" pre-training" if row["task"] == "pretrain" else "") + ("" if row["tuned"] else " (untuned)")
         body.append(
-            f'<tr><th scope=row>{escape(MODELS[row["model"]].label)}{" pre-training" if row["task"] == "pretrain" else ""}{kind}</th>'
-            f'<td data-label="GPU">{escape(GPUS[row["gpu"]].label)}</td><td data-label="Precision">{row["precision"]}</td>{cells}'
+            f'<tr><th scope=row>{escape(named)}</th><td class="pg-name" data-label="GPU">{escape(GPUS[row["gpu"]].label)}</td>'
+            f'<td data-label="Precision">{row["precision"]}</td>{cells}'
             f'<td class="pg-src" data-label="Source">{escape(row["source"])}</td></tr>'
         )
     return _table(head, body, anchor, name)
@@ -219,14 +221,16 @@ def _utilization() -> None:
     )
     head = ("What the GPU does", "GPU busy (nvidia-smi)", "Useful work", "Power")
     body = [
-        f"<tr><th scope=row>{row[0]}</th>{''.join(_number(label, cell) for label, cell in zip(head[1:], row[1:], strict=True))}</tr>"
+        f"<tr><th scope=row>{row[0]}</th>"
+        + "".join(f'<td data-label="{label}:">{cell}</td>' for label, cell in zip(head[1:], row[1:], strict=True))
+        + "</tr>"
         for row in rows
     ]
     st.html(
         '<h2 class="pg-h" id="at-utilization">What utilization means</h2><div class="pg-prose"><p><b>GPU busy</b> is what nvidia-smi shows:'
         " the share of the time in which at least one kernel was on the GPU. It does not say how much of the GPU that kernel used.</p>"
         "<p><b>Useful work</b> is the mean share of the streaming multiprocessors that compute. Power follows it.</p></div>"
-        + _table(head, body, "at-utilization", "")
+        + _table(head, body, "at-utilization", "", words=True)
     )
 
 
@@ -268,7 +272,7 @@ def _constants_table(constants: Sequence[Row]) -> str:
 
 
 def _gpus_table() -> str:
-    head = ("GPU", "fp32", "TF32", "16 bit", "Memory, GB/s", "GiB", "Link", "PCIe, GB/s", "Power, W", "JPEG, images/s", "Source")
+    head = ("GPU", "fp32", "TF32", "16 bit", "Memory, GB/s", "GiB", "Joined by", "PCIe, GB/s", "Power, W", "JPEG, images/s", "Source")
     body = []
     for gpu in GPUS.values():
         numbers = (
@@ -302,9 +306,10 @@ def _link_row(link: Link, head: Sequence[str]) -> str:
     return f'<tr><th scope=row>{escape(link.label)}</th>{cells}<td class="pg-src" data-label="Source">{escape(link.source)}</td></tr>'
 
 
-def _table(head: Sequence[str], body: Sequence[str], anchor: str, name: str) -> str:
+def _table(head: Sequence[str], body: Sequence[str], anchor: str, name: str, *, words: bool = False) -> str:
+    """`words`: its cells are texts, not numbers."""
     named = f'aria-label="{name}"' if name else f'aria-labelledby="{anchor}"'
-    columns = "".join(f"<th scope=col>{label}</th>" for label in head)
+    columns = "".join(f"<th scope=col{'' if words or label in _TEXTS else ' class=pg-num'}>{label}</th>" for label in head)
     return (
         f'<div class="pg-table" role="region" {named} tabindex="0"><table><thead><tr>{columns}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"
@@ -319,15 +324,15 @@ def _mark(errors: Row, label: str) -> str:
 
 
 def _pct(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}\u00a0%"
 
 
 def _signed(share: float) -> str:
-    return f"{100 * share:+.1f} %"
+    return f"{100 * share:+.1f}\u00a0%"
 
 
 def _amount(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+    return "-" if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 if __name__ == "__main__":

@@ -79,39 +79,40 @@ class Holding:
 
 
 def memory_figure(bars: Sequence[Holding], *, dark: bool = False) -> go.Figure:
-    """One lying bar per run, and a line where its card ends."""
+    """One lying bar per run under its name, and a line where its card ends."""
     palette = DARK if dark else LIGHT
     figure = go.Figure()
-    labels = [f"{bar.label}<br>{bar.published}" for bar in bars]
+    places = list(range(len(bars)))
     for number, part in enumerate(MEMORY_PARTS):
         figure.add_trace(
             go.Bar(
-                y=labels, x=[bar.parts[number] for bar in bars], name=MEMORY_LABELS[part], orientation="h",
+                y=places, x=[bar.parts[number] for bar in bars], name=MEMORY_LABELS[part], orientation="h", width=0.3,
                 marker={"color": PART_COLOURS[part][dark], "line": {"color": palette.paper, "width": 1}},
                 hovertemplate=f"{MEMORY_LABELS[part]}: %{{x:.1f}} GiB<extra></extra>",
             )
         )
     figure.add_trace(
         go.Scatter(
-            y=labels, x=[bar.limit_gib for bar in bars], mode="markers", name="The card ends here",
+            y=places, x=[bar.limit_gib for bar in bars], mode="markers", name="The card ends here",
             marker={"symbol": "line-ns", "size": 26, "line": {"color": palette.ink, "width": 3}},
             hovertemplate="The card holds %{x:.1f} GiB<extra></extra>",
         )
     )
-    for label, bar in zip(labels, bars, strict=True):
+    for place, bar in zip(places, bars, strict=True):
         total = sum(bar.parts)
-        over = total > bar.limit_gib
+        colour = palette.odd if total > bar.limit_gib else palette.ink
         figure.add_annotation(
-            y=label, x=max(total, bar.limit_gib), text=f"{total:.1f}{', too much' if over else ''}", showarrow=False, xanchor="left",
-            xshift=10, font={"color": palette.odd if over else palette.ink, "size": 13},
+            y=place - 0.19, x=0, xanchor="left", yanchor="bottom", align="left", showarrow=False, font={"size": 13, "color": palette.ink},
+            text=f'{bar.label}<br><span style="color:{colour}">{total:.1f} of {bar.limit_gib:.1f} GiB</span>; {bar.published}',
         )
-    figure.update_layout(**layout(palette, "Memory of one GPU (GiB)", height=150 + 46 * len(bars)), barmode="stack", bargap=0.35)
+    figure.update_layout(**layout(palette, "Memory of one GPU (GiB)", height=170 + 78 * len(bars)), barmode="stack")
     figure.update_layout(
-        legend={"orientation": "h", "y": -0.09, "x": 0, "traceorder": "normal"}, hovermode="closest", margin={"l": 10, "r": 16, "b": 40}
+        legend={"orientation": "h", "y": -40 / (78 * len(bars) + 1), "yanchor": "top", "x": 0, "traceorder": "normal"}, hovermode="closest",
+        margin={"l": 10, "r": 16, "b": 110},
     )
     most = max((max(sum(bar.parts), bar.limit_gib) for bar in bars), default=1.0)
-    figure.update_xaxes(range=[0, most * 1.24], gridcolor=palette.grid, zeroline=False)
-    figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix=" ", tickfont={"size": 13})
+    figure.update_xaxes(range=[0, most * 1.04], gridcolor=palette.grid, zeroline=False)
+    figure.update_yaxes(range=[len(bars) - 0.7, -0.85], showticklabels=False, showgrid=False, zeroline=False)
     return figure
 
 
@@ -145,6 +146,7 @@ def _line(x: Sequence[float], y: Sequence[float], palette: Palette, *, dash: str
 
 
 def _axes(figure: go.Figure, palette: Palette, x: Row, y: Row) -> None:
-    figure.update_layout(hovermode="closest", legend={"orientation": "h", "y": -0.2, "x": 0, "traceorder": "reversed"})
-    figure.update_xaxes(title_text="published", gridcolor=palette.grid, zeroline=False, **x)
-    figure.update_yaxes(title_text="predicted", gridcolor=palette.grid, zeroline=False, **y)
+    figure.update_layout(hovermode="closest", legend={"orientation": "h", "y": -0.2, "yanchor": "top", "x": 0, "traceorder": "reversed"})
+    figure.update_xaxes(title={"text": "published", "standoff": 6, "font": {"size": 14}}, gridcolor=palette.grid, zeroline=False, **x)
+    figure.update_yaxes(title={"text": "predicted", "standoff": 6, "font": {"size": 14}}, gridcolor=palette.grid, zeroline=False, **y)
+    figure.update_layout(margin={"l": 56, "r": 8, "b": 104})
