@@ -5,9 +5,7 @@ Owns the choice, and the views of memory and prediction. The others have files o
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from html import escape
 from typing import Any
@@ -21,6 +19,7 @@ from pages.lab_state import is_of, summary
 from pages.lab_sweep import sweep
 from pages.lesson_moves import outcome
 from pages.lesson_race import PLOT_CONFIG, dark
+from pages.time import where_time_goes
 from scenarios.config import RunConfig
 from scenarios.costs import pricing
 from scenarios.costs.gpus import GPUS
@@ -29,17 +28,15 @@ from scenarios.costs.predict import predict
 from scenarios.runs import Run
 
 LABELS = {"time": "Where time goes", "memory": "Memory", "predicted": "Predicted", "compare": "Compare", "sweep": "Sweep"}
-_TIME = "pages.time"
 _LARGEST_BATCH = 8192
 
 
 def views(at: LabLink, run: Run | None) -> None:
     """A row of names, and the view that is chosen."""
-    offered = [name for name in VIEWS if name != "time" or importlib.util.find_spec(_TIME) is not None]
-    chosen = at.view if at.view in offered else offered[0]
+    chosen = at.view or VIEWS[0]
     st.session_state["lab-view"] = chosen
     st.segmented_control(
-        "Show", offered, format_func=LABELS.__getitem__, key="lab-view", on_change=choose_view, required=True, label_visibility="collapsed"
+        "Show", VIEWS, format_func=LABELS.__getitem__, key="lab-view", on_change=choose_view, required=True, label_visibility="collapsed"
     )
     with st.container(key="lab-view-body"):
         if chosen == "compare":
@@ -60,7 +57,6 @@ def _time(run: Run | None) -> None:
     elif outcome(run) is None:
         _note("The run goes on. This fills in when it has ended.")
     else:
-        where_time_goes: Callable[[Run], None] = importlib.import_module(_TIME).where_time_goes
         where_time_goes(run)
 
 

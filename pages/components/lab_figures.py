@@ -162,8 +162,8 @@ def batch_figure(points: Sequence[SweptPoint], *, limit_gib: float | None, dark:
         first = labels.index(full[0])
         figure.add_vrect(x0=first - 0.5, x1=len(labels) - 0.5, fillcolor=palette.odd, opacity=0.12, line_width=0, layer="below")
         figure.add_annotation(
-            x=(first + len(labels) - 1) / 2, y=top_rate * 0.55, row=1, col=1, text="<b>out of memory</b>", showarrow=False,
-            font={"color": palette.odd, "size": 15}, bgcolor=palette.paper, borderpad=3,
+            x=len(labels) - 0.5, xanchor="right", xshift=-4, y=top_rate * 0.55, row=1, col=1, text="<b>out of memory</b>", showarrow=False,
+            font={"color": palette.odd, "size": 15},
         )
         figure.add_trace(
             go.Scatter(

@@ -21,6 +21,12 @@ def parameter(page: Page, name: str) -> str | None:
     return found.group(1) if found else None
 
 
+def drawn(page: Page) -> Page:
+    """The page once its knobs are there: a busy machine loads the scripts of widgets and figures long after the first sentences."""
+    expect(page.get_by_role("spinbutton", name="Seed")).to_be_visible(timeout=RUN_MS)
+    return page
+
+
 def status(page: Page, text: str | re.Pattern[str]) -> None:
     expect(page.locator(".sl-status")).to_contain_text(text, timeout=RUN_MS)
 
@@ -35,7 +41,7 @@ def tab_to(page: Page, text: str, limit: int = 60) -> None:
 
 @pytest.mark.slow
 def test_a_live_run_by_keyboard_reloaded_shared_by_two_tabs_stopped_and_run_again(open_page: OpenPage) -> None:
-    page = open_page("/lab?gpus=2&seed=11")
+    page = drawn(open_page("/lab?gpus=2&seed=11"))
     expect(page.get_by_role("heading", name="Which link starves BERT-large?")).to_be_visible()
     assert_accessible(page)
     tab_to(page, "Run")
@@ -70,7 +76,7 @@ def parameter_of(address: str, name: str) -> str:
 
 @pytest.mark.slow
 def test_knobs_go_into_the_address_and_back_takes_them_out(open_page: OpenPage) -> None:
-    page = open_page("/lab?view=memory&gpus=0")
+    page = drawn(open_page("/lab?view=memory&gpus=0"))
     expect(page.get_by_text("A part of this link was left out")).to_contain_text("gpus='0': must be an integer from 1 to 8")
     expect(page.locator("#at-memory")).to_contain_text("Fits: ")
     before = page.locator("#at-memory").inner_text()
@@ -93,7 +99,7 @@ def test_knobs_go_into_the_address_and_back_takes_them_out(open_page: OpenPage) 
 
 @pytest.mark.slow
 def test_a_sweep_survives_a_reload_is_stopped_and_finished(open_page: OpenPage) -> None:
-    page = open_page("/lab?gpus=2&view=sweep&over=batch&values=16,32,8192&seed=12", theme="dark")
+    page = drawn(open_page("/lab?gpus=2&view=sweep&over=batch&values=16,32,8192&seed=12", theme="dark"))
     page.get_by_role("button", name="Run 3 points").click()
     expect(page.locator("#at-sweep")).to_be_focused()
     expect(page.locator(".st-key-lab-sweep-state")).to_contain_text(re.compile(r"of 3 points: Batch per GPU .* left"))
@@ -118,7 +124,7 @@ def test_a_sweep_survives_a_reload_is_stopped_and_finished(open_page: OpenPage) 
 
 @pytest.mark.slow
 def test_a_phone_shows_all_of_it_without_scrolling_sideways(open_page: OpenPage) -> None:
-    page = open_page("/lab?gpus=2&seed=13", size="phone", theme="dark")
+    page = drawn(open_page("/lab?gpus=2&seed=13", size="phone", theme="dark"))
     assert_no_sideways_scroll(page)
     assert_accessible(page)
     page.get_by_role("button", name="Run", exact=True).click()

@@ -18,6 +18,7 @@ from scenarios.config import RunConfig
 from scenarios.record import append_event
 from scenarios.runs import QueueFull, Run
 from scenarios.settings import Settings
+from scenarios.sweeps import get_sweeps
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,6 +75,7 @@ def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prete
     monkeypatch.setattr(runs_module, "_runs", runs)
     store.clear()
     yield runs
+    get_sweeps().close()
     store.clear()
 
 

@@ -17,7 +17,7 @@ from pages.lab_views import largest_fitting, why_they_differ
 from scenarios.config import RunConfig
 from scenarios.costs.predict import predict
 from scenarios.sweep_plan import SweepPlan
-from scenarios.sweeps import Point, Sweep, get_sweeps
+from scenarios.sweeps import SWEEPS_AT_ONCE, Point, Sweep, get_sweeps
 from tests.pages.conftest import PretendedRuns
 from tests.scenarios.lifecycle.conftest import wait_until
 
@@ -193,6 +193,15 @@ def test_a_second_sweep_waits_for_the_first_and_stop_ends_it(lab_page: Page, pre
     assert get_sweeps().get(sweep_id).state == "stopped"  # type: ignore[union-attr]
     assert "Stopped after 0 of 2 points" in html_of(page)
     assert "Run the rest" in [button.label for button in page.button]
+
+
+def test_a_flood_of_sweeps_is_refused_with_a_sentence(lab_page: Page) -> None:
+    for number in range(SWEEPS_AT_ONCE):
+        plan = SweepPlan.parse(base=RunConfig.parse({"scenario": "sharded", "seed": number}), knob="gpus", values=(1, 2))
+        get_sweeps().start(plan, viewer=f"somebody {number}")
+    page = press(lab_page(view="sweep"), "lab-sweep-run")
+    assert f"{SWEEPS_AT_ONCE} sweeps are under way here already" in html_of(page)
+    assert "sweep" not in page.query_params
 
 
 def test_an_unknown_or_impossible_sweep_is_a_sentence(lab_page: Page) -> None:
