@@ -17,6 +17,9 @@ from scenarios.analysis.figures import APART, Figures
 CERTAIN = 0.97
 """No figure makes surer than this: there may be causes that nobody listed."""
 
+PREPARING: tuple[Part, ...] = ("input", "decode", "copy", "hand_off")
+"""What a step needs before it can go forward."""
+
 BY_SAMPLES = 0.85
 """How sure samples alone can make about where time goes."""
 
@@ -111,7 +114,7 @@ def _feeds_by_spans(found: Figures) -> Finding | None:
     if theirs - mine <= 0.1:
         return None
     on_host = found.share_of_others(rank, "wait") > found.share_of_others(rank, "spin")
-    prepares = found.share_of(rank, "decode", "copy", "hand_off") - found.share_of_others(rank, "decode", "copy", "hand_off")
+    prepares = found.share_of(rank, *PREPARING) - found.share_of_others(rank, *PREPARING)
     if not found.hands_over and (not on_host or prepares < 0.1):
         return None
     if prepares < 0.05:  # data is handed over, but that is not what they wait for
@@ -119,8 +122,8 @@ def _feeds_by_spans(found: Figures) -> Finding | None:
     how = "idle, waiting for another rank" if on_host else "spinning in a collective, busy by nvidia-smi"
     evidence = [
         f"{_all_but(rank, found.gpus)} spend {100 * theirs:.0f} % of each step {how}; GPU {rank} waits for {100 * mine:.0f} % of it.",
-        f"GPU {rank} spends {_ms(found, rank, 'decode', 'copy', 'hand_off')} of a {1000 * found.step_s:.0f} ms step on decoding, "
-        f"copying and handing data over, the others {_ms_of_others(found, rank, 'decode', 'copy', 'hand_off')}.",
+        f"GPU {rank} spends {_ms(found, rank, *PREPARING)} of a {1000 * found.step_s:.0f} ms step on waiting for data, decoding, "
+        f"copying and handing it over, the others {_ms_of_others(found, rank, *PREPARING)}.",
     ]
     evidence += _busy_evidence(found, rank) if on_host else _useful_evidence(found, rank)
     return _finding(
@@ -137,7 +140,9 @@ def _feeds_by_samples(found: Figures) -> Finding | None:
     spin = found.mean("spin", found.others(first)) or 0.0
     if mine - theirs > 20 and spin < 15:
         alike = ramp(max(busy[rank] or 0.0 for rank in found.others(first)) - theirs, 30, 15)
-        confidence = BY_SAMPLES * ramp(mine - theirs, 20, 40) * alike
+        # Others that wait are idle, then fill their cores; others with small kernels never do, and wait for nobody.
+        fill = (found.mean("useful", found.others(first)) or 0.0) / max(theirs - spin, 1.0)
+        confidence = BY_SAMPLES * ramp(mine - theirs, 20, 40) * alike * ramp(fill, 0.35, 0.6)
         return _finding("rank0_feeds", f"All data goes through GPU {first}", confidence, _busy_evidence(found, first), rank=first)
     late = _latest(found)
     if late is None:
@@ -181,7 +186,8 @@ def _starved_alone(found: Figures) -> Finding | None:
     late = max(found.breakdown, key=lambda each: each.share("input", "launch"))
     mine, theirs = late.share("input", "launch"), found.share_of_others(late.rank, "input", "launch")
     waits = found.share_of_others(late.rank, "spin") - late.share("spin")
-    if theirs > 0.3 * mine or mine - theirs < 0.05:  # where others wait as well, it is not this rank alone
+    # Where others wait as well, it is not this rank alone; where it feeds them, that is the cause.
+    if found.hands_over or theirs > 0.3 * mine or mine - theirs < 0.05:
         return None
     what = "its loader is late" if late.share("input") > late.share("launch") else "its host launches too slowly"
     evidence = [
@@ -243,9 +249,10 @@ def input_bound(found: Figures) -> Finding | None:
     """The GPU idles while its host waits for the next batch."""
     title = "The loaders are too slow"
     if found.breakdown:
-        # Whoever has its batch spins for the rank that has not: once most wait for batches, the latest rank says what it costs.
+        # Whoever has its batch spins for the rank that has not: once most wait for batches, or one loads for all, the latest rank
+        # says what it costs.
         usual, most = found.share("input"), max(each.share("input") for each in found.breakdown)
-        share = most if usual > 0.03 else usual
+        share = most if usual > 0.03 or found.hands_over else usual
         evidence = [
             f"GPUs idle {100 * usual:.0f} % of each step, the latest {100 * most:.0f} % ({1000 * most * found.step_s:.0f} of "
             f"{1000 * found.step_s:.0f} ms), because their hosts wait for the next batch.",

@@ -67,7 +67,7 @@ def diagnose(samples: Sequence[Sample], spans: Iterable[Span], head: Mapping[str
     else:
         well = healthy(found, judged)
         judged += [well] if well.confidence >= SHOWN else []
-    ranked = tuple(sorted(judged, key=lambda finding: (-finding.confidence, finding.cause)))
+    ranked = tuple(sorted(judged, key=lambda finding: -finding.confidence))  # equals stay in the order of CAUSES: from the script outwards
     enough = not missing or any(finding.confidence >= SURE for finding in ranked)
     return Diagnosis(findings=ranked, enough=enough, sentence=_sentence(ranked, missing, enough=enough))
 

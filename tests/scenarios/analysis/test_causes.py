@@ -108,9 +108,14 @@ def test_two_causes_are_both_named() -> None:
 
 
 def test_hand_off_over_the_host_and_in_a_kernel() -> None:
-    over_host = diagnose(samples(gpu_util=lambda rank, period: 95.0 if rank == 0 else 20.0, spin_pct=0.5), (), HEAD).findings[0]
+    def busy(rank: int, period: int) -> float:
+        return 20.0 if rank else 95.0
+
+    over_host = diagnose(samples(gpu_util=busy, sm_active=18.0, spin_pct=0.5), (), HEAD).findings[0]
     assert (over_host.cause, over_host.rank) == ("rank0_feeds", 0)
     assert over_host.confidence >= 0.8
+    small_kernels = diagnose(samples(gpu_util=busy, sm_active=3.0, spin_pct=0.5), (), HEAD)
+    assert "rank0_feeds" not in confidences(small_kernels), "the others do not wait, their kernels are small"
     # Samples cannot tell a GPU that feeds from one that is four times slower: neither is sure.
     spinning = diagnose(samples(spin_pct=lambda rank, period: 74.0 if rank else 0.2, sm_active=26.0), (), HEAD)
     assert confidences(spinning) == {"rank0_feeds": 0.58, "straggler": 0.34}

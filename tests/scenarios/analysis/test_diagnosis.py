@@ -65,6 +65,12 @@ def test_what_a_knob_makes_is_diagnosed(knob: str, run_fresh: RunFresh) -> None:
 
 
 @pytest.mark.slow
+def test_a_rank_that_feeds_all_and_is_starved_itself(run_fresh: RunFresh) -> None:
+    diagnosis = diagnose_run(run_fresh(scenario="rank0_loading", preprocess="cpu", steps=8))
+    assert {finding.cause for finding in diagnosis.findings if finding.confidence >= SURE} == {"rank0_feeds", "input_bound"}
+
+
+@pytest.mark.slow
 def test_two_faults_at_once_are_both_found(run_fresh: RunFresh) -> None:
     diagnosis = diagnose_run(run_fresh(scenario="unsharded", straggler=5, straggler_pct=40, steps=12))
     assert {(finding.cause, finding.rank) for finding in diagnosis.findings if finding.confidence >= SURE} == {
