@@ -88,9 +88,10 @@ MEANINGS: tuple[Meaning, ...] = (
         timed_out=True,
     ),
     Meaning(
-        pattern=r"Connection closed by peer|Connection reset by peer|Broken pipe|peer closed",
+        pattern=r"Connection closed by peer|Connection reset by peer|Broken pipe|[Pp]eer closed|Pair is not connected|"
+        r"typically caused by a remote worker|Connection was likely closed",
         text="Another rank ended first, and this one lost its connection to it. The cause stands with the rank that ended first.",
-        source="gloo transport/tcp/pair.cc",
+        source="gloo transport/tcp/pair.cc and unbound_buffer.cc; pytorch torch/csrc/distributed/c10d/TCPStore.cpp",
         lost_peer=True,
     ),
     Meaning(

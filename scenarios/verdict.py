@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 from scenarios.config import RunConfig
@@ -26,22 +27,21 @@ class Failure:
     rank: int
     kind: str
     text: str
-    order: int
+    order: float
+    """Smaller is earlier: a count, or a time that all ranks share."""
     sentence: str | None = None
     """Where the watcher knows better than the text what happened."""
     node: dict[str, Any] | None = None
 
     @property
-    def blame(self) -> tuple[int, int]:
+    def blame(self) -> tuple[int, float]:
         """Smaller is nearer to the cause: a rank killed by a signal comes before one whose peer vanished."""
         known = meaning_of(self.text)
-        if self.kind == "ended":
-            return (5, self.order)
         if self.kind == "vanished":
             return (2, self.order)
         if self.kind == "signal" and "SIGABRT" not in self.text:
             return (0, self.order)
-        if known is not None and known[0].lost_peer:
+        if self.kind == "ended" or (known is not None and known[0].lost_peer):
             return (4, self.order)
         if self.timed_out:
             return (3, self.order)
@@ -65,7 +65,7 @@ class Failure:
     @property
     def ending(self) -> str:
         """What happened to the rank, as a sentence."""
-        line = self.headline[:240].rstrip(".")
+        line = shorten(self.headline, 220, placeholder=" …").rstrip(".")
         own = f"rank {self.rank} "
         where = f"on node {self.node['node']} ({self.node['host']}) " if self.node else ""
         return f"Rank {self.rank} {where}" + (f"{line.removeprefix(own)}." if line.startswith(own) else f"ended: {line}.")

@@ -90,7 +90,7 @@ class Assembly:
             self._tally.checksums[rank] = message["checksum"]
         else:
             text = neutral(message["traceback"] or message["message"], self.config.scenario)
-            self._fail(rank, message["type"], text)
+            self._fail(rank, message["type"], text, at_s=float(message.get("at_s", 0.0)))
 
     def conclude(self) -> dict[str, Any]:
         """Nothing more will come: ranks that have not said how they ended went away. Writes the rest of the record; returns its end."""
@@ -133,15 +133,16 @@ class Assembly:
 
     # Ends
 
-    def _fail(self, rank: int, kind: str, text: str) -> None:
+    def _fail(self, rank: int, kind: str, text: str, *, at_s: float = 0.0) -> None:
+        """Which of several causes came first is told by the nodes' clocks; without them, by the order of arrival."""
         node = self._node(self._hellos[rank].node) if rank in self._hellos else None
         self._failures[rank] = Failure(
-            rank=rank, kind=kind, text=text, order=len(self._failures), node=node, sentence=self._sentence(rank, kind, node)
+            rank=rank, kind=kind, text=text, order=at_s or float(len(self._failures)), node=node, sentence=self._sentence(rank, kind, node)
         )
 
     def _sentence(self, rank: int, kind: str, node: dict[str, Any] | None) -> str | None:
         """Of a rank that could not say itself why it ended."""
-        if kind not in (AGENT_LOST, "vanished"):
+        if kind not in (AGENT_LOST, ENDED, "vanished"):
             return None
         if node is None:
             return f"Rank {rank} was never heard of: its part is missing, or its node never began."
@@ -149,6 +150,8 @@ class Assembly:
         who = f"Node {node['node']} ({node['host']}, {_ranks(ranks)})"
         if kind == AGENT_LOST:
             return f"{who} went away: its torchrun was killed. Its ranks ended with it, and the other nodes' ranks lost their connection."
+        if kind == ENDED:
+            return f"{who} was told to end, by its scheduler or by a person."
         if any(other in self._done or (other in self._failures and self._failures[other].kind != "vanished") for other in ranks):
             return f"Rank {rank} on node {node['node']} ({node['host']}) went away: nothing was heard of it again."
         return f"{who} went away: nothing was heard of it again."

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,8 @@ FLUSH_LIMIT_S = 120.0
 TOLD_TO_END_FLUSH_S = 15.0
 """torchrun kills a rank 30 s after it told it to end."""
 TEXT_LIMIT = 8_000
+AGENT_GONE_S = 0.5
+"""How long a killed torchrun may take to be gone after its ranks have heard of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +93,7 @@ class Reporter:
         self._last_words = b""
         self._said_its_end = False
         self._told_to_end = self._agent_lost = False
+        self._ended_s = 0.0
         self._agent = os.getppid()
         self._wake_read, self._wake_write = os.pipe()
         self.status = 1
@@ -146,18 +150,30 @@ class Reporter:
 
     def _hear_the_end(self, pid: int) -> None:
         """A signal: torchrun ends its ranks, or torchrun itself is gone."""
+        self._ended_s = self._ended_s or time.time()  # before the other nodes' ranks can notice
+        self._agent_lost = self._agent_is_gone()
+        self._told_to_end = not self._agent_lost
+        os.kill(pid, signal.SIGKILL if self._agent_lost else signal.SIGTERM)
+
+    def _agent_is_gone(self) -> bool:
+        """A killed process of several threads ends one by one: its first thread may be a zombie that is still our parent."""
         if os.getppid() != self._agent:
-            self._agent_lost = True
-            os.kill(pid, signal.SIGKILL)
-        else:
-            self._told_to_end = True
-            os.kill(pid, signal.SIGTERM)
+            return True
+        try:
+            stat = Path(f"/proc/{self._agent}/stat").read_text()
+        except OSError:
+            return False
+        return stat.rpartition(")")[2].split()[0] in ("Z", "X")
 
     def _say_the_end(self, status: int) -> None:
         if self._said_its_end:
             return
         text = exit_text(self._rank, status)
         kind = "signal" if os.WIFSIGNALED(status) else "exit"
+        deadline_s = time.monotonic() + AGENT_GONE_S
+        while self._told_to_end and not self._agent_lost and time.monotonic() < deadline_s:
+            self._agent_lost = self._agent_is_gone()
+            time.sleep(0.02)
         if self._agent_lost:
             kind, text = AGENT_LOST, f"rank {self._rank} ended with its torchrun, which was killed"
         elif self._told_to_end:
@@ -170,6 +186,7 @@ class Reporter:
         if message["kind"] in ("done", "error"):
             self._said_its_end = True
             message = {name: text[-TEXT_LIMIT:] if isinstance(text, str) else text for name, text in message.items()}
+            message["at_s"] = self._ended_s or time.time()
         try:
             if not self._lost:  # a part has no gaps
                 self._part.append(message)

@@ -70,6 +70,8 @@ class _Error(_Message):
     type: str = Field(max_length=100)
     message: str = Field(max_length=TEXT)
     traceback: str = Field(max_length=TEXT)
+    at_s: float = Field(default=0.0, ge=0, le=1e11)
+    """When, by the clock of the rank's node."""
 
 
 _KINDS: dict[str, type[_Message]] = {"hello": Hello, "step": _Step, "done": _Done, "error": _Error}

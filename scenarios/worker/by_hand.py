@@ -57,7 +57,12 @@ def run_by_hand(train: Callable[[Job], None]) -> None:
             os._exit(reporter.status)
         send = _both(send, pipe_sender(pipe))
     job = Job(config, rank=rank, world=world, collective_limit_s=limit_s, send=send)
-    sys.exit(run_script(train, job, send))
+    status = run_script(train, job, send)
+    if status:  # a process group whose peers are gone can take long to be torn down
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
 
 
 def _both(first: Send, second: Send) -> Send:

@@ -31,6 +31,7 @@ GLOO_TIMEOUT = "RuntimeError: [/pytorch/gloo/transport/tcp/unbound_buffer.cc:78]
         ("using GPU 0 to perform barrier as devices used by this process are currently unknown", "set_device"),
         (ABORTED, "different sizes"),
         (RESET, "Another rank ended first"),
+        ("RuntimeError: Pair is not connected (10.0.0.1:2)", "Another rank ended first"),
         (GLOO_TIMEOUT, "never joined"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "do not fit"),
         ("RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This", "no gradient"),
@@ -60,10 +61,10 @@ def test_the_first_cause_is_named_and_not_its_echoes() -> None:
     aborted = failure(5, "signal", f"rank 5 was killed by signal 6 (SIGABRT)\n{ABORTED}", 3)
     lost = [failure(rank, "RuntimeError", RESET, rank) for rank in range(3)]
     assert cause_of([*lost, aborted]) is aborted
-    assert aborted.ending.startswith("Rank 5 was killed by signal 6 (SIGABRT): what():  [enforce fail")
+    assert aborted.ending.startswith("Rank 5 was killed by signal 6 (SIGABRT): what(): [enforce fail")
     assert outcome_of([*lost, aborted]) == "failed"
     bug = failure(2, "KeyError", "Traceback\nKeyError: 'lr'", 7)
-    ended = [failure(rank, "ended", f"rank {rank} was told to end", rank) for rank in range(2)]
+    ended = [failure(rank, "ended", f"rank {rank} was told to end", 9) for rank in range(2)]
     assert cause_of([*ended, *lost, bug]) is bug
     assert bug.ending == "Rank 2 ended: KeyError: 'lr'."
     gone = failure(7, "vanished", "rank 7 was not heard of again", 9)

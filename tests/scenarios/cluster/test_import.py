@@ -91,6 +91,25 @@ def test_a_killed_torchrun_is_named_before_its_echoes(tmp_path: Path) -> None:
     assert end["sentence"].startswith("Node 1 (host-b, ranks 2 to 3) went away: its torchrun was killed.")
 
 
+def test_the_nodes_clocks_tell_which_cause_came_first(tmp_path: Path) -> None:
+    for name, bug_s, killed_s, wanted in (("bug", 5.0, 6.0, 0), ("killed", 6.0, 5.0, 3)):
+        parts = tmp_path / name
+        write_part(parts, 0, [*whole_rank(0)[:5], {**error("KeyError", "KeyError: 'lr'"), "at_s": 1.7e9 + bug_s}])
+        for rank in (1, 2):
+            write_part(parts, rank, [*whole_rank(rank)[:5], {**error("ended", "told to end"), "at_s": 1.7e9}])
+        write_part(parts, 3, [*whole_rank(3)[:5], {**error("agent", "its torchrun was killed"), "at_s": 1.7e9 + killed_s}])
+        assert import_folder(parts, tmp_path / "data")[1]["rank"] == wanted
+
+
+def test_a_node_that_was_told_to_end_before_the_others_is_the_cause(tmp_path: Path) -> None:
+    for rank in range(4):
+        last = error("ended", f"rank {rank} was told to end") if rank > 1 else error("RuntimeError", "Connection reset by peer")
+        write_part(tmp_path / "parts", rank, [*whole_rank(rank)[:5], {**last, "at_s": 1.7e9 - rank}])
+    end = import_folder(tmp_path / "parts", tmp_path / "data")[1]
+    assert end["outcome"] == "failed"
+    assert end["sentence"] == "Node 1 (host-b, ranks 2 to 3) was told to end, by its scheduler or by a person."
+
+
 def test_an_error_is_told_with_its_node_text_and_meaning(tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     for rank in (0, 1, 2):
