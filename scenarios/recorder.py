@@ -19,6 +19,7 @@ from typing import Any
 from scenarios.config import RunConfig
 from scenarios.costs import pricing
 from scenarios.record import tick_of
+from scenarios.serials import SerialSet
 from scenarios.telemetry import SAMPLE_PERIOD_NS, Sample, Span
 
 STRIP_EVERY_NS = 4_000_000_000
@@ -66,14 +67,14 @@ class _DistinctSamples:
 
     def __init__(self) -> None:
         self._epoch = 0
-        self._seen: set[int] = set()
+        self._seen = SerialSet()
         self._processed = 0
 
     def add(self, epoch: int, serials: Sequence[int]) -> None:
         if epoch > self._epoch:
-            self._epoch, self._seen, self._processed = epoch, set(), 0
+            self._epoch, self._seen, self._processed = epoch, SerialSet(), 0
         if epoch == self._epoch:
-            self._seen.update(serials)
+            self._seen.add(serials)
             self._processed += len(serials)
 
     @property
@@ -139,7 +140,8 @@ class Recorder:
 
     def _tick(self, start_ns: int, end_ns: int) -> Outgoing:
         self._count_samples(end_ns)
-        samples = [self._sample(rank, start_ns, end_ns) for rank in range(len(self._ranks))]
+        distinct_pct = self._distinct.pct
+        samples = [self._sample(rank, start_ns, end_ns, distinct_pct) for rank in range(len(self._ranks))]
         tick = tick_of(samples)
         self.samples += samples
         counted = {name: value for name, value in tick.items() if name != "apart"}
@@ -156,7 +158,7 @@ class Recorder:
         for epoch, serials in sorted(ended, key=lambda entry: entry[0]):
             self._distinct.add(epoch, serials)
 
-    def _sample(self, rank: int, start_ns: int, end_ns: int) -> Sample:
+    def _sample(self, rank: int, start_ns: int, end_ns: int, distinct_pct: float | None) -> Sample:
         stream = self._ranks[rank]
         length_ns = end_ns - start_ns
         state = _state_at(stream.states, end_ns)
@@ -175,7 +177,7 @@ class Recorder:
             power_w=pricing.power_w(self._config.gpu, busy=busy, sm_active=useful, spinning=spinning) if covered else None,
             learning_rate=state.learning_rate if covered else None,
             weights_apart=state.apart if covered else None,
-            distinct_pct=self._distinct.pct,
+            distinct_pct=distinct_pct,
         )
 
     def _strip(self) -> list[Outgoing]:

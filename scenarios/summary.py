@@ -15,6 +15,7 @@ from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
 from scenarios.costs.gpus import GPUS
 from scenarios.costs.models import MODELS
+from scenarios.serials import SerialSet
 from scenarios.telemetry import SAMPLE_PERIOD_NS, Sample
 from scenarios.virtual.simulate import step_seconds
 
@@ -35,7 +36,7 @@ class Tally:
     checksums: dict[int, str | None] = field(default_factory=dict)
     _ends_ns: dict[int, int] = field(default_factory=dict)
     _samples_after: dict[int, int] = field(default_factory=dict)
-    _seen: set[int] = field(default_factory=set)
+    _seen: SerialSet = field(default_factory=SerialSet)
     _processed: int = 0
     _epoch_end_ns: int | None = None
 
@@ -55,7 +56,7 @@ class Tally:
         self._ends_ns[step] = max(self._ends_ns.get(step, 0), end_ns)
         self._samples_after[step] = self._samples_after.get(step, 0) + len(serials)
         if message["progress"] <= 1.0 + 1e-6:
-            self._seen.update(serials)
+            self._seen.add(serials)
             self._processed += len(serials)
         if abs(message["progress"] - 1.0) < 1e-6:
             self._epoch_end_ns = max(self._epoch_end_ns or 0, end_ns)

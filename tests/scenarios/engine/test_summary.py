@@ -6,8 +6,11 @@ from array import array
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scenarios.config import RunConfig
+from scenarios.serials import SerialSet
 from scenarios.summary import Tally, one_gpu_epoch_seconds, sentence, summarise
 from scenarios.telemetry import Sample
 
@@ -37,6 +40,14 @@ def tally(samples_of_rank: list[list[int]], *, steps: int, steps_per_epoch: int 
 def test_distinct_samples_are_counted_over_all_ranks() -> None:
     assert tally([[1, 2], [3, 4]], steps=4).unique_fraction == 1.0
     assert tally([[1, 2], [1, 2]], steps=4).unique_fraction == 0.5
+
+
+@given(st.lists(st.lists(st.integers(0, 500), max_size=20), max_size=10))
+def test_serial_numbers_count_as_a_set_does(batches: list[list[int]]) -> None:
+    serials = SerialSet()
+    for batch in batches:
+        serials.add(array("i", batch))
+    assert len(serials) == len({serial for batch in batches for serial in batch})
 
 
 def test_an_epoch_is_measured_where_it_was_seen_and_extrapolated_elsewhere() -> None:
