@@ -12,7 +12,7 @@ from html import escape
 import streamlit as st
 
 from pages.components.gpu_tables import gpu_table, letters_in_words, link_table, links_in_words
-from scenarios.machine import RealGpus, look_again, obstacles, real_gpus, torch_build, were_found
+from scenarios.machine import RealGpus, look_again, obstacles, real_gpus, torch_build, why_virtual
 from scenarios.nvml.inventory import Inventory
 from scenarios.nvml.visible import VARIABLE, visible
 
@@ -24,10 +24,8 @@ VIRTUAL_MEANS = (
 
 
 def heading(found: RealGpus) -> str:
-    """What was found, and what it means for runs, in one sentence or two."""
-    if not found.names:
-        return f"{_capital(found.reason)}, so runs use virtual GPUs."
-    return f"{were_found(found.names)}. Runs use virtual GPUs for now."
+    """What was found, and what it means for runs."""
+    return f"{_capital(why_virtual(found))}, so runs use virtual GPUs."
 
 
 def what_would_change(found: RealGpus) -> list[str]:
@@ -39,7 +37,7 @@ def what_would_change(found: RealGpus) -> list[str]:
             "Runs stay virtual there as well until training on real GPUs is built.",
         ]
     return [
-        "Nothing, for the lessons and the lab: they need no GPU.",
+        "Use the lessons and the lab as they are: they need no GPU.",
         "<code>python -m scenarios.nvml.sampler</code> prints what these GPUs do now: how busy they are, memory, power, clocks and what "
         "holds them down, the PCIe link, and the processes on each.",
     ]
@@ -75,6 +73,8 @@ def _tables(inventory: Inventory) -> None:
     ranks, notes = shown_ranks(inventory)
     st.html(
         f'<h2 class="pg-h">GPUs</h2><p class="pg-note">{escape(versions(inventory))}.</p>{gpu_table(inventory, ranks)}'
+        '<p class="pg-note pg-under">SM counters measure useful work; they came with Hopper. '
+        "A GPU without them shows only how busy it is.</p>"
         + "".join(f'<p class="pg-note">{escape(note)}.</p>' for note in notes)
     )
     if len(inventory.gpus) > 1:
@@ -96,7 +96,7 @@ with st.container(key="machine"):
     changes = "".join(f"<li>{text}</li>" for text in what_would_change(gpus))
     st.html(
         f'<h2 class="pg-h">What virtual means</h2><p class="pg-prose">{VIRTUAL_MEANS}</p>'
-        f'<h2 class="pg-h">What would change</h2><ul class="pg-prose">{changes}</ul>'
+        f'<h2 class="pg-h">{"What you can do" if gpus.names else "What would change"}</h2><ul class="pg-prose">{changes}</ul>'
     )
     if st.button("Look again", key="machine-look"):
         look_again()
