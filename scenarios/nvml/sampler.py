@@ -33,6 +33,8 @@ PATIENCE_US = 1_500_000
 
 Event = dict[str, Any]
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class Watch:
     """Several devices over common periods. Time comes from outside, in microseconds, so that a test can decide it."""
@@ -163,7 +165,7 @@ def sample(seconds: float | None) -> int:
 
 
 def _print(events: Iterator[Event] | Sequence[Event]) -> None:
-    lines = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+    lines = "".join(_encode(event) + "\n" for event in events)
     if lines:
         sys.stdout.write(lines)
         sys.stdout.flush()

@@ -21,19 +21,25 @@ APIS = {"current": 570, "old": 470, "ancient": 300}
 
 def library_folder(api: str = "current") -> Path:
     """The folder with the stub, built first where it has to be. Raises RuntimeError where there is no compiler."""
-    library = BUILT / api / "libnvidia-ml.so.1"
-    if not library.exists() or library.stat().st_mtime < SOURCE.stat().st_mtime:
-        library.parent.mkdir(parents=True, exist_ok=True)
-        fresh = library.with_suffix(f".{os.getpid()}")  # two test runs at a time must not load each other's half
-        command = [
-            find_compiler(), "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libnvidia-ml.so.1",
-            f"-DSTUB_API={APIS[api]}", "-o", str(fresh), str(SOURCE),
-        ]  # fmt: skip
+    options = ("-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", f"-DSTUB_API={APIS[api]}")
+    return _built(BUILT / api / "libnvidia-ml.so.1", SOURCE, *options).parent
+
+
+def query_program() -> Path:
+    """The program that takes one look at every GPU and ends, as `nvidia-smi` does. Raises RuntimeError where there is no compiler."""
+    return _built(BUILT / "smi", SOURCE.with_name("smi.c"), "-ldl")
+
+
+def _built(target: Path, source: Path, *options: str) -> Path:
+    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_name(f"{target.name}.{os.getpid()}")  # two test runs at a time must not load each other's half
+        command = [find_compiler(), "-std=gnu17", "-O2", "-Wall", "-Wextra", "-o", str(fresh), str(source), *options]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError(f"the stub of NVML does not compile:\n{done.stderr}")
-        fresh.replace(library)
-    return library.parent
+            raise RuntimeError(f"{source.name} does not compile:\n{done.stderr}")
+        fresh.replace(target)
+    return target
 
 
 def find_compiler() -> str:
