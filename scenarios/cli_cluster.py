@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from scenarios.analysis.diagnosis import diagnose_run
 from scenarios.catalog import SCENARIOS
 from scenarios.cluster.importing import import_folder
 from scenarios.cluster.job import Job, JobRequest
@@ -89,7 +90,8 @@ def _import(options: argparse.Namespace) -> int:
     settings = load_settings()
     entry, end = import_folder(options.folder, settings.data_dir)
     if options.json:
-        print(json.dumps({"scenario": entry.config.scenario, **end["summary"], "run": entry.run_id}))
+        diagnosis = diagnose_run(settings.data_dir / "runs" / entry.run_id).as_dict
+        print(json.dumps({"scenario": entry.config.scenario, **end["summary"], "diagnosis": diagnosis, "run": entry.run_id}))
     else:
         print(f"{end['sentence']}\nRecorded as {entry.run_id} in {settings.data_dir}.")
     if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):

@@ -23,6 +23,8 @@ BODY_BYTES = 4 << 20
 WAITING = 32
 """Batches taken in at once; a rank that comes then tries again."""
 BODY_LIMIT_S = 30.0
+REQUESTS_PER_S, BURST = 300.0, 600.0
+"""Batches of all ranks together. One rank sends two a second."""
 WRONG_TOKENS, WRONG_TOKENS_S = 20, 60.0
 """So many wrong tokens of one client in such a time, and it has to wait."""
 CLIENTS_KEPT = 1_000
@@ -39,6 +41,7 @@ class _Collect:
         self._collector = collector
         self._token = _digest(runs.settings.collect_token.encode()) if runs.settings.collect_token else b""
         self._waiting = 0
+        self._room, self._room_s = BURST, time.monotonic()
         self._wrong: dict[str, deque[float]] = {}
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="collect")
 
@@ -53,7 +56,7 @@ class _Collect:
             return _text(401, "The token is missing or wrong. Ranks read it from SHARDLAB_COLLECT_TOKEN.")
         if not self._collector.enabled:
             return _text(503, "Another server collects into this data folder.", retry_s=5)
-        if self._waiting >= WAITING:
+        if self._waiting >= WAITING or self._too_fast():
             return _text(429, "Many ranks are reporting at once.", retry_s=1)
         self._waiting += 1
         try:
@@ -74,6 +77,15 @@ class _Collect:
         """In constant time: hashes of equal length are compared."""
         scheme, _, token = header.partition(" ")
         return hmac.compare_digest(_digest(token.strip().encode()), self._token) and scheme.lower() == "bearer"
+
+    def _too_fast(self) -> bool:
+        now_s = time.monotonic()
+        self._room = min(BURST, self._room + (now_s - self._room_s) * REQUESTS_PER_S)
+        self._room_s = now_s
+        if self._room < 1:
+            return True
+        self._room -= 1
+        return False
 
     def _barred(self, client: str) -> bool:
         times = self._wrong.get(client)

@@ -23,6 +23,7 @@ from scenarios.processes import die_with_parent, exit_text
 from scenarios.rank_messages import Message
 from scenarios.rank_pipe import RankPipe
 from scenarios.run_folder import RUN_ID
+from scenarios.verdict import neutral
 
 LAST_WORDS_BYTES = 4_000
 FLUSH_LIMIT_S = 120.0
@@ -94,6 +95,7 @@ class Reporter:
         self._said_its_end = False
         self._told_to_end = self._agent_lost = False
         self._ended_s = 0.0
+        self._scenario = ""
         self._agent = os.getppid()
         self._wake_read, self._wake_write = os.pipe()
         self.status = 1
@@ -120,6 +122,7 @@ class Reporter:
         if self._destination.collect:
             post = Post(self._destination.collect, self._destination.run, self._rank, self._destination.token)
             self._poster = Poster(self._part, post)
+        self._scenario = str(hello["config"]["scenario"])
         self._keep(hello)
         self.status = self._watch(pid, RankPipe(messages_read), words_read)
         self._finish()
@@ -185,7 +188,7 @@ class Reporter:
     def _keep(self, message: Message) -> None:
         if message["kind"] in ("done", "error"):
             self._said_its_end = True
-            message = {name: text[-TEXT_LIMIT:] if isinstance(text, str) else text for name, text in message.items()}
+            message = {name: self._fit(text) if isinstance(text, str) else text for name, text in message.items()}
             message["at_s"] = self._ended_s or time.time()
         try:
             if not self._lost:  # a part has no gaps
@@ -194,6 +197,10 @@ class Reporter:
         except OSError as error:
             self._complain(f"the record breaks off here: {error.strerror or error}")
         self._lost += 1
+
+    def _fit(self, text: str) -> str:
+        """Not too long, and without this node's folders: every viewer of the run may read it."""
+        return neutral(text, self._scenario)[-TEXT_LIMIT:]
 
     def _finish(self) -> None:
         left = 0

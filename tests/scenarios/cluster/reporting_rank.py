@@ -9,6 +9,7 @@ import sys
 import time
 
 from scenarios.cluster.reporting import Destination, Reporter
+from scenarios.settings import PROJECT_ROOT
 from tests.scenarios.cluster.ranks import done, error, hello_of, step_of
 
 how, *arguments = sys.argv[1:]
@@ -29,7 +30,7 @@ print(os.getpid(), flush=True)
 if how == "done":
     say(done())
 elif how == "error":
-    say(error("ValueError", "ValueError: wrong"))
+    say({**error("ValueError", "ValueError: wrong"), "traceback": f"File {PROJECT_ROOT}/scenarios/catalog/sharded.py\nValueError: wrong"})
     sys.exit(1)
 elif how == "abort":
     os.write(2, b"terminate called\n  what(): Is there a distributed collective mismatch in your code?\n")

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from scenarios.cluster import collected
+from scenarios.cluster import collect_route, collected
 from scenarios.cluster.collect_route import BODY_BYTES, WRONG_TOKENS
 from scenarios.cluster.collected import ACCEPTED
 from scenarios.cluster.importing import import_folder
@@ -390,6 +390,15 @@ def test_a_batch_that_is_too_large_is_not_read(shared_app: App) -> None:
     url = f"{shared_app.address}/collect/hostile-4"
     assert httpx.post(url, content=b" " * (BODY_BYTES + 1), headers=headers).status_code == 413
     assert httpx.post(url, content=(b" " * (1 << 20) for _ in range(5)), headers=headers).status_code == 413
+
+
+def test_a_flood_of_batches_is_told_to_slow_down(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(collect_route, "BURST", 5.0)
+    monkeypatch.setattr(collect_route, "REQUESTS_PER_S", 0.001)
+    with collecting_app(tmp_path / "data") as app:
+        answers = [post(app, 0, [hello_of(0)] if number == 0 else []) for number in range(7)]
+    assert [answer.status_code for answer in answers] == [200] * 5 + [429] * 2
+    assert answers[-1].headers["retry-after"] == "1"
 
 
 def test_only_so_many_runs_at_once(tmp_path: Path) -> None:

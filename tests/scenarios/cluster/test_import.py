@@ -10,6 +10,8 @@ import pytest
 from scenarios.cli import main
 from scenarios.cluster.importing import import_folder
 from scenarios.cluster.parts import RECYCLE_BYTES, PartFile, PartReader, part_path
+from scenarios.cluster.wide import parse_wide
+from scenarios.config import RunConfig
 from scenarios.record import end_of, read_events, samples_of, spans_of
 from scenarios.recorder import Recorder
 from scenarios.run_folder import RunFolder
@@ -59,7 +61,7 @@ def test_the_command_prints_what_run_prints(parts: Path, tmp_path: Path, monkeyp
     monkeypatch.setenv("SHARDLAB_DATA_DIR", str(tmp_path / "data"))
     assert main(["import", str(parts), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    assert {"scenario", "source", "outcome", "gpus", "digest", "speedup_vs_one_gpu"} <= set(printed)
+    assert {"scenario", "source", "outcome", "gpus", "digest", "speedup_vs_one_gpu", "diagnosis"} <= set(printed)
     assert end_of(tmp_path / "data" / "runs" / printed["run"])["summary"]["digest"] == printed["digest"]
     assert main(["import", str(parts)]) == 0
     assert "Recorded as" in capsys.readouterr().out
@@ -157,6 +159,19 @@ def test_a_rank_that_runs_something_else_is_refused(tmp_path: Path, parts: Path)
     write_part(parts, 3, [hello_of(3, other), step_of(3, 1), done()])
     with pytest.raises(ValueError, match="Rank 3 runs another config"):
         import_folder(parts, tmp_path / "data")
+
+
+def test_more_ranks_than_one_machine_starts(tmp_path: Path) -> None:
+    config = parse_wide({"scenario": "sharded", "gpus": 16, "steps": 12})
+    for rank in range(16):
+        write_part(tmp_path / "parts", rank, whole_rank(rank, config))
+    end = import_folder(tmp_path / "parts", tmp_path / "data")[1]
+    assert (end["outcome"], len(end["summary"]["gpus"])) == ("finished", 16)
+    (found,) = RunFolder(tmp_path / "data").load()
+    assert found.config.gpus == 16
+    assert end["nodes"][1]["ranks"] == list(range(8, 16))
+    with pytest.raises(ValueError, match="from 1 to 8"):
+        RunConfig.parse({"scenario": "sharded", "gpus": 16})
 
 
 def test_a_last_line_cut_off_is_not_there(parts: Path) -> None:

@@ -50,6 +50,8 @@ def test_every_end_is_recorded(tmp_path: Path, how: str, status: int, kind: str,
     assert last.get("type", last["kind"]) == kind
     if text is not None:
         assert last["message"].startswith(text)
+    if how == "error":
+        assert last["traceback"] == "File train.py\nValueError: wrong", "nothing of the node, nor the experiment's name"
     assert ("what(): Is there" in err) == (how == "abort"), "what the rank says is still to be seen"
 
 
