@@ -126,9 +126,10 @@ def sentences(found: Row) -> list[str]:
         f"One number for every scaling, {CONSTANT_SCALING}, would be {_pct(constant['median'])} off in the median and "
         f"{_pct(constant['worst'])} at worst; the model is {_pct(scaling['median'])} and {_pct(scaling['worst'])} off. With the row "
         f"left out of the fit it is {_pct(found['leave_one_out_scaling']['median'])} and {_pct(found['leave_one_out_scaling']['worst'])}.",
-        f"Nothing was fitted to the {len(found['held_out_rows'])} held-out rows. Where the script was tuned like the fitted ones, the "
+        f"No constant was fitted to the {len(found['held_out_rows'])} held-out rows. Where the script was tuned like the fitted ones, the "
         f"worst is {_worst(held_tuned, 'one_gpu_error')}; scaling is {_pct(held['tuned']['scaling']['median'])} off in the median and "
-        f"{_pct(held['tuned']['scaling']['worst'])} at worst.",
+        f"{_pct(held['tuned']['scaling']['worst'])} at worst. These rows were in view when the form of the model was chosen, and the "
+        "shares of Hopper and Blackwell come from ratios among the untuned ones: a check by others is worth more.",
         f"Scripts that were not tuned, or are older, have a speed of their own: one GPU is {_pct(held['untuned']['one_gpu']['median'])} "
         f"off in the median, the worst is {_worst([*untuned, *held_untuned], 'one_gpu_error')}. Their worst scaling is "
         f"{_worst([*untuned, *held_untuned], 'scaling_error')}, which nothing in this model explains.",

@@ -3,7 +3,8 @@
 `python -m scenarios.costs.validate` writes the same to reference/validation.json, from which pages are drawn without waiting.
 
 Owns the comparison and its honesty: every row is listed, rows that were not fitted to are marked, each tuned row is also predicted by
-constants fitted without it, and rows of other sources that nothing was fitted to stand apart. Must not import torch.
+constants fitted without it, and rows of other sources that nothing was fitted to stand apart. (They were in view when the form of the model
+was chosen, and ratios within one of their sources gave the shares of the newest generations.) Must not import torch.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _throughput(row: Throughput, others: list[Throughput] | None = None) -> dict
     }
     now = _predicted(row, CALIBRATION)
     without = _predicted(row, fit(others)) if others and row.tuned else dict.fromkeys(published)
-    known = row.batch is not None
+    known = row.batch is not None and row.nodes == 1  # a figure on several nodes shares its one-GPU figure with that on one
     found: dict[str, Any] = {
         "model": row.model, "gpu": row.gpu, "precision": row.precision, "batch": row.batch, "seq_len": row.seq_len,
         "accumulate": row.accumulate, "task": row.task, "gpus": row.gpus, "nodes": row.nodes, "network": row.network, "input": row.input,

@@ -64,7 +64,7 @@ def test_rows_that_nothing_was_fitted_to_are_met_and_stand_apart() -> None:
     fitted = {(row["model"], row["gpu"], row["precision"], row["batch"], row["task"]) for row in report["throughput"] if row["tuned"]}
     fresh = [
         row for row in report["held_out_rows"]
-        if row["tuned"] and (row["model"], row["gpu"], row["precision"], row["batch"], row["task"]) not in fitted
+        if row["tuned"] and row["nodes"] == 1 and (row["model"], row["gpu"], row["precision"], row["batch"], row["task"]) not in fitted
     ]
     assert len(fresh) >= 8
     assert median(abs(row["one_gpu_error"]) for row in fresh) < 0.10
