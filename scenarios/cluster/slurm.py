@@ -21,6 +21,8 @@ def slurm_file(job: Job) -> str:
         *([f"#SBATCH --gpus-per-node={request.gpus_per_node}"] if job.on_gpus else []),
         f"#SBATCH --time={request.time}",
         "#SBATCH --output=%x-%j.log",
+        "# A job that is tried again keeps its number: its run would be mixed with the one before.",
+        "#SBATCH --no-requeue",
         *([f"#SBATCH --partition={request.partition}"] if request.partition else []),
         *([f"#SBATCH --account={request.account}"] if request.account else []),
     ]
