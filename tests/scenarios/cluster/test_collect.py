@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from scenarios.cluster import collect_route, collected
 from scenarios.cluster.collect_route import BODY_BYTES, WRONG_TOKENS
@@ -405,3 +407,25 @@ def test_only_so_many_runs_at_once(tmp_path: Path) -> None:
     with collecting_app(tmp_path / "data") as app:
         codes = [post(app, 0, [hello_of(0)], run=f"flood-{number:04}").status_code for number in range(18)]
     assert codes == [200] * 16 + [429] * 2
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(field=st.sampled_from(sorted(step_of(0, 1))), value=JSON, row=JSON)
+def test_no_field_brings_the_collector_down(shared_app: App, field: str, value: Any, row: Any) -> None:
+    shared_app.collector.accept("hostile-5", json.dumps({"rank": 0, "messages": [[0, hello_of(0)]]}).encode())
+    wanted = shared_app.collector.accept("hostile-5", b'{"rank": 0, "messages": []}').next
+    step = {**step_of(0, 1), field: value}
+    if field == "spans":
+        step["spans"] = [row, [0, "compute", "forward", 1, 0, 5, 5, value]]
+    for message in (step, value):
+        reply = shared_app.collector.accept("hostile-5", json.dumps({"rank": 0, "messages": [[wanted, message]]}).encode())
+        assert reply.status in (200, 400)
+        assert reply.text or reply.status == 200
+        wanted = reply.next or wanted
