@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import json
+import logging
 import re
 import threading
 import time
@@ -26,6 +27,8 @@ from scenarios.sweep_plan import SweepPlan, Value
 
 SweepState = Literal["running", "finished", "stopped", "interrupted"]
 PointState = Literal["waiting", "running", "finished", "out_of_memory", "failed"]
+
+_LOG = logging.getLogger("shardlab")
 
 SWEEPS_AT_ONCE = 4
 """Of all viewers together; each viewer may have one."""
@@ -221,7 +224,11 @@ class Sweeps:
         for number, point in enumerate(list(active.points)):
             if point.has_result:
                 continue
-            found = self._carry_out(sweep_id, active, stop, number, point)
+            try:
+                found = self._carry_out(sweep_id, active, stop, number, point)
+            except Exception:  # a thread that dies would leave its sweep under way, and its place taken, for ever
+                _LOG.exception("a point of sweep %s could not be carried out", sweep_id)
+                found = dataclasses.replace(point, state="failed", reason="It could not be run; the server's log says why.")
             with self._lock:
                 if stop.is_set():
                     return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,13 +33,14 @@ class PretendedRuns:
         self.runs: dict[str, Run] = {}
         self.recorded: dict[str, Run] = {}
         self.full = False
+        self._numbers = itertools.count()
 
     def start(self, config: RunConfig, *, viewer: str, pace: str = "live", priority: str = "visitor") -> Run:
         if self.full:
             raise QueueFull("50 runs are waiting already. Please try again in a minute.")
-        run_id = f"{len(self.runs):016x}"
+        run_id = f"{next(self._numbers):016x}"  # sweeps ask from threads of their own
         folder = self.folder / run_id
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         run = Run(
             run_id=run_id, config=config, key=config.key, state="running", created_s=time.time(), run_dir=folder, pace=pace  # type: ignore[arg-type]
         )

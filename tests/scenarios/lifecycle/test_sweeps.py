@@ -266,6 +266,19 @@ def test_a_failed_point_says_why_and_the_others_go_on(scripted: ScriptedRuns, ma
     assert [point.state for point in over(sweeps, sweep).points] == ["finished", "finished"]
 
 
+def test_a_fault_of_ours_fails_its_point_and_frees_the_place(
+    scripted: ScriptedRuns, make_sweeps: MakeSweeps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> Run:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(scripted, "start", broken)
+    sweeps = make_sweeps(scripted)
+    found = over(sweeps, sweeps.start(plan(values=(1, 2)), viewer="a"))
+    assert [point.state for point in found.points] == ["failed", "failed"]
+    assert sweeps.of("a") is None
+
+
 def test_a_full_queue_is_waited_for_and_then_said(scripted: ScriptedRuns, make_sweeps: MakeSweeps) -> None:
     scripted.full = True
     sweeps = make_sweeps(scripted)
