@@ -57,8 +57,6 @@ class RankBreakdown:
     parts_ns: Mapping[Part, int]
     hidden_all_reduce_ns: int
     """All-reduce under running kernels: it costs no time of its own."""
-    work_ns: int
-    """Resident kernels of the rank's own work, gaps left out."""
 
     @property
     def step_s(self) -> float:
@@ -122,7 +120,7 @@ def breakdown(spans: Iterable[Span], *, warm_up_steps: int = WARM_UP_STEPS) -> t
         found.append(
             RankBreakdown(
                 rank=rank, steps=window.steps, window_ns=window.end_ns - window.start_ns, parts_ns=parts,
-                hidden_all_reduce_ns=hidden_ns, work_ns=sum(parts[part] for part in WORK),
+                hidden_all_reduce_ns=hidden_ns,
             )
         )
     return tuple(found)

@@ -40,8 +40,6 @@ class Figures:
     """Steady sample periods."""
     gap_share: float
     """What share of all samples holds no utilization, 0 to 1."""
-    steps: int
-    """The last step that a sample names."""
     distinct_pct: float | None
     memory_limit_gib: float | None
     power_limit_w: float | None
@@ -121,7 +119,6 @@ def figures(samples: Sequence[Sample], spans: Iterable[Span], head: Mapping[str,
         ranks=tuple(_rank(rank, steady) for rank in ranks) if steady else (),
         periods=len(steady),
         gap_share=fmean([sample.gpu_util is None for sample in samples]) if samples else 0.0,
-        steps=max((sample.step for sample in samples), default=0),
         distinct_pct=distinct[-1] if distinct else None,
         memory_limit_gib=head.get("memory_limit_gib"),
         power_limit_w=head.get("power_limit_w"),

@@ -32,7 +32,7 @@ MS = 1_000_000
 def rank(number: int, **ms: int) -> RankBreakdown:
     parts = {part: ms.get(part, 0) * 10 * MS for part in PARTS}
     return RankBreakdown(
-        rank=number, steps=10, window_ns=sum(parts.values()), parts_ns=parts, hidden_all_reduce_ns=20 * MS, work_ns=0
+        rank=number, steps=10, window_ns=sum(parts.values()), parts_ns=parts, hidden_all_reduce_ns=20 * MS
     )
 
 
