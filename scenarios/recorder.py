@@ -25,8 +25,8 @@ from scenarios.telemetry import SAMPLE_PERIOD_NS, Sample, Span
 STRIP_EVERY_NS = 4_000_000_000
 STRIP_STEPS = 2
 FIRST_STRIP_NS = 800_000_000
-SHORTEST_PART_NS = 20_000_000
-"""A last, unfinished sample period is shown only if it is at least this long."""
+SHORTEST_PART_NS = 1_000_000
+"""The last, unfinished period of a run that broke off is taken to be at least this long: ticks tell milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,8 +122,8 @@ class Recorder:
             stream.ended = True
         outgoing += self._closed_periods()
         start_ns = self._period_end_ns - SAMPLE_PERIOD_NS
-        if broke_off and last_ns - start_ns >= SHORTEST_PART_NS:
-            outgoing.append(self._tick(start_ns, last_ns))
+        if broke_off and last_ns > start_ns:
+            outgoing.append(self._tick(start_ns, max(last_ns, start_ns + SHORTEST_PART_NS)))
         return outgoing
 
     def _closed_periods(self) -> list[Outgoing]:

@@ -6,6 +6,7 @@ lowest confidence of a right answer and the highest of a wrong cause stay away f
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from statistics import median
 from typing import Any
@@ -67,6 +68,9 @@ def main() -> None:
             samples, head = samples_of(run.run_dir), head_of(run.run_dir)
             both.append((scenario, diagnose(samples, spans_of(run.run_dir), head)))
             alone.append((scenario, diagnose(samples, (), head)))
+            for verdict in (both[-1][1], alone[-1][1]):
+                if not verdict.findings or verdict.findings[0].cause != OWN_CAUSE[scenario]:
+                    print(f"{config.scenario} on {config.gpu}, seed {config.seed}: {verdict}", file=sys.stderr, flush=True)
     report(
         "diagnosis",
         {"runs": len(both), **judged(both), **{f"samples_alone_{name}": value for name, value in judged(alone).items()}},

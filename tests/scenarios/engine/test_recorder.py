@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,15 @@ def test_a_rank_that_ended_is_a_gap_and_not_zero() -> None:
     assert last["t_ms"] == 450
     assert last["util"] == [None, 100.0]
     assert last["mem"][0] is None
+
+
+def test_a_run_that_broke_off_right_behind_a_period_still_shows_what_ended_it() -> None:
+    recorder = two_ranks()
+    for rank in (0, 1):
+        recorder.step(rank, state(200, 1), [span(rank, "compute", "forward", 0, 200)])
+        recorder.step(rank, replace(state(203, 2), memory_gib=31.7), [span(rank, "compute", "forward", 200, 203)])
+    last = ticks(recorder.finish(broke_off=True))[-1]
+    assert (last["t_ms"], last["util"], last["mem"]) == (203, [100.0, 100.0], [31.7, 31.7])
 
 
 def test_the_stream_does_not_depend_on_the_order_in_which_ranks_report() -> None:
