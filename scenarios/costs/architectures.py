@@ -1,6 +1,6 @@
-"""The displayed models in plain torch.nn, written out so that one training step can be walked on the meta device.
+"""The displayed models in plain torch.nn: walked on the meta device to be priced (`walk.py`), trained on real GPUs (`worker/displayed.py`).
 
-Owns the architectures, nothing else: they are never trained here. Imports torch; only `walk.py` may import this.
+Owns the architectures, nothing else. `logits` is the model, `forward` the model with its loss. Imports torch.
 
 Sources: ResNet v1.5 (He et al. 2015, stride in the 3x3 convolution as in NVIDIA DeepLearningExamples), ResNeXt (Xie et al. 2017),
 BERT-large (Devlin et al. 2018) and GPT-2 medium (Radford et al. 2019), attention written out with separate softmax and
@@ -78,9 +78,13 @@ class ResNet(nn.Module):
         self.blocks = nn.Sequential(*blocks)
         self.head = nn.Linear(inputs, 1000)
 
-    def forward(self, images: Tensor, labels: Tensor) -> Tensor:
+    def logits(self, images: Tensor) -> Tensor:
         features = fn.adaptive_avg_pool2d(self.blocks(self.stem(images)), 1)
-        return fn.cross_entropy(self.head(torch.flatten(features, 1)), labels)
+        out: Tensor = self.head(torch.flatten(features, 1))
+        return out
+
+    def forward(self, images: Tensor, labels: Tensor) -> Tensor:
+        return fn.cross_entropy(self.logits(images), labels)
 
 
 class Attention(nn.Module):
@@ -145,12 +149,23 @@ class Bert(nn.Module):
         else:
             self.span = nn.Linear(width, 2)
 
-    def forward(self, tokens: Tensor, kinds: Tensor, mask: Tensor, places: Tensor, labels: Tensor, pair: Tensor) -> Tensor:
+    def hidden(self, tokens: Tensor, kinds: Tensor, mask: Tensor) -> Tensor:
+        """What the blocks make of the tokens."""
         positions = torch.arange(tokens.shape[1], device=tokens.device)
         x = self.words(tokens) + self.positions(positions) + self.kinds(kinds)
         x = fn.dropout(self.norm(x), 0.1, training=True)
         for block in self.blocks:
             x = block(x, mask)
+        out: Tensor = x
+        return out
+
+    def logits(self, tokens: Tensor, kinds: Tensor, mask: Tensor) -> Tensor:
+        """Of question answering: (samples, places, 2), where an answer starts and where it ends."""
+        out: Tensor = self.span(self.hidden(tokens, kinds, mask))
+        return out
+
+    def forward(self, tokens: Tensor, kinds: Tensor, mask: Tensor, places: Tensor, labels: Tensor, pair: Tensor) -> Tensor:
+        x = self.hidden(tokens, kinds, mask)
         if not self.pretrain:
             start, end = self.span(x).split(1, dim=-1)
             loss = fn.cross_entropy(start.squeeze(-1), pair[:, 0]) + fn.cross_entropy(end.squeeze(-1), pair[:, 1])
@@ -173,12 +188,17 @@ class Gpt2(nn.Module):
         self.head = nn.Linear(width, vocabulary, bias=False)
         self.head.weight = self.words.weight
 
-    def forward(self, tokens: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+    def logits(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(samples, places, words): which word comes next."""
         positions = torch.arange(tokens.shape[1], device=tokens.device)
         x = fn.dropout(self.words(tokens) + self.positions(positions), 0.1, training=True)
         for block in self.blocks:
             x = block(x, mask)
-        logits = self.head(self.norm(x))
+        out: Tensor = self.head(self.norm(x))
+        return out
+
+    def forward(self, tokens: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        logits = self.logits(tokens, mask)
         return fn.cross_entropy(logits.view(-1, logits.shape[-1]), labels.view(-1))
 
 
@@ -193,11 +213,15 @@ class Mlp(nn.Module):
         self.linears = nn.ModuleList(nn.Linear(width, width) for _ in range(blocks))
         self.head = nn.Linear(width, 10)
 
-    def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def logits(self, rows: Tensor) -> Tensor:
         x = self.inputs(rows)
         for norm, linear in zip(self.norms, self.linears, strict=True):
             x = x + fn.gelu(linear(norm(x)))
-        return fn.cross_entropy(self.head(x), labels)
+        out: Tensor = self.head(x)
+        return out
+
+    def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
+        return fn.cross_entropy(self.logits(rows), labels)
 
 
 def _long(*shape: int) -> Tensor:

@@ -19,6 +19,9 @@ Path = Literal["pytorch", "tensorflow"]
 _GIB = 2**30
 _CONTEXT_GIB = 0.7
 """CUDA context with the modules of cuBLAS, cuDNN and PyTorch's own kernels loaded: 0.5-0.8 GiB by nvidia-smi."""
+GUEST_CONTEXT_GIB = 0.5
+"""The CUDA context of another process that uses the GPU for nothing else. Our assumption, at the low end of what is reported:
+from half a GiB to 1,369 MiB (pytorch discussion 66080, where copies of the weights came with it); pytorch/examples#1142 names the cause."""
 _NCCL_GIB = 0.6
 """Eight ranks against one: 28.3 and 27.6 GiB, reference/out_of_memory.csv (FlagPerf)."""
 _WORKSPACE_GIB = 1.0
@@ -30,12 +33,22 @@ _TENSORFLOW_GIB = 5.0
 """Static memory that the TensorFlow scripts of the published rows hold beyond PyTorch's: a declared path."""
 
 
+@lru_cache(maxsize=64)
+def checkpoint_bytes(*, model: str, task: str = "finetune") -> int:
+    """What has to be kept to go on training later: parameters and optimizer state. Unknown names raise KeyError."""
+    steps = program(table_name(model, task), amp=False)
+    return round(4 * steps.parameters * (1 + steps.state_copies))
+
+
 @lru_cache(maxsize=1024)
 def memory(
     *, model: str, gpu: str, precision: str, batch: int, world: int,
-    seq_len: int | None = None, task: str = "finetune", path: Path = "pytorch",
+    seq_len: int | None = None, task: str = "finetune", path: Path = "pytorch", guests: int = 0,
 ) -> MemoryParts:
-    """GPU memory of one rank of `world` at the peak of a step with `batch` samples, in GiB. Unknown names raise KeyError."""
+    """Memory of one rank's GPU, of `world`, at the peak of a step with `batch` samples, in GiB. Unknown names raise KeyError.
+
+    `guests`: other processes that hold a context on it.
+    """
     if gpu not in GPUS:
         raise KeyError(gpu)
     facts = MODELS[model]
@@ -53,5 +66,5 @@ def memory(
         optimizer_gib=parameters * steps.state_copies,
         activations_gib=activations,
         workspace_gib=_WORKSPACE_GIB + transposed + (_TENSORFLOW_GIB if path == "tensorflow" else 0.0),
-        context_gib=_CONTEXT_GIB + (_NCCL_GIB if several else 0.0),
+        context_gib=_CONTEXT_GIB + (_NCCL_GIB if several else 0.0) + guests * GUEST_CONTEXT_GIB,
     )

@@ -54,7 +54,7 @@ _SCALED = (
     "which takes one to the other within 12 %"
 )
 
-# Python, dispatcher and autograd take 2-4 us per operation (pytorch/pytorch#41383; 4 us per op on CUDA in pytorch/pytorch#82793), and
+# Python, dispatcher and autograd take 2-4 us per operation, our estimate (pytorch/pytorch#41383 measures 2 to 7 on the CPU), and
 # cudaLaunchKernel 2-3 us more.
 _LAUNCH_US = 6.0
 

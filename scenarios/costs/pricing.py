@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from scenarios.costs.calibration import CALIBRATION, Calibration
+from scenarios.costs.footprint import checkpoint_bytes as checkpoint_bytes
 from scenarios.costs.footprint import memory as memory
 from scenarios.costs.gpus import GPUS, Gpu
 from scenarios.costs.models import MODELS
-from scenarios.costs.shapes import Phase, StepCosts
+from scenarios.costs.shapes import EMPTY, Phase, StepCosts
 from scenarios.costs.tables import Kind, OpClass, Program, program, table_name, terms, value
 from scenarios.costs.transfers import all_reduce_ns as all_reduce_ns
 from scenarios.costs.transfers import host_copy_ns as host_copy_ns
@@ -32,7 +33,7 @@ with a prologue and a few k-steps somewhat more."""
 _BLOCK_BYTES: dict[OpClass, float] = {"elementwise": 8_192, "norm": 8_192, "matmul": 32_768, "conv": 32_768, "grouped_conv": 32_768}
 """Bytes read and written by one thread block: 128 threads of 4 vectorised fp32 elements in and out; a 64x64 tile of a matrix product."""
 
-_FULL_SM = 0.92
+FULL_SM = 0.92
 """SM activity of a GPU whose kernels fill it: guilbaults/slurm-job-exporter#30, H100."""
 
 DECODE_KERNELS = 12
@@ -42,14 +43,15 @@ DECODE_KERNELS = 12
 @lru_cache(maxsize=1024)
 def step_costs(
     *, model: str, gpu: str, precision: str, batch: int, world: int,
-    seq_len: int | None = None, task: str = "finetune", calibration: Calibration = CALIBRATION,
+    seq_len: int | None = None, task: str = "finetune", calibration: Calibration = CALIBRATION, launchers: int = 1,
 ) -> StepCosts:
     """Price one training step of one rank of `world`, with `batch` samples per rank.
 
-    `seq_len` defaults to the model's own; `task` (finetune or pretrain) matters to bert_large only. Unknown names raise KeyError.
+    `seq_len` defaults to the model's own; `task` (finetune or pretrain) matters to bert_large only. `launchers`: threads of one
+    interpreter that take turns at launching, each for a GPU of its own. Unknown names raise KeyError.
     """
     card, facts = GPUS[gpu], MODELS[model]
-    pricer = _Pricer(card, precision, calibration, fused=task == "pretrain")
+    pricer = _Pricer(card, precision, calibration, fused=task == "pretrain", launchers=launchers)
     steps = program(table_name(model, task), amp=precision == "amp")
     powers = terms(batch=batch, seq_len=(seq_len or facts.seq_len) if facts.seq_len else None)
     prices = [pricer.price(kind, powers) for kind in steps.kinds]
@@ -66,7 +68,7 @@ def step_costs(
     if several:
         optimizer = [pricer.copy(count) for _, elements in buckets for count in elements] + optimizer
     return StepCosts(
-        decode=_decode(card, batch) if facts.decodes else EMPTY,
+        decode=_decode(card, batch, launchers) if facts.decodes else EMPTY,
         forward=pricer.phase([prices[index] for index in steps.forward]),
         backward=tuple(backward),
         bucket_bytes=tuple(4 * sum(elements) for _, elements in buckets),
@@ -123,8 +125,6 @@ def gradient_buckets(steps: Program) -> list[tuple[int, list[int]]]:
     return buckets
 
 
-EMPTY = Phase(kernels=0, busy_ns=0, launch_ns=0, critical_ns=0, sm_active=0.0)
-
 _Priced = tuple[int, float]
 """(duration in ns, share of the SMs at work)."""
 
@@ -136,8 +136,9 @@ _NCHW_PASSES = 2.0
 class _Pricer:
     """Prices kernels on one GPU in one precision. `fused`: the script's element-wise chains are fused (see calibration.py)."""
 
-    def __init__(self, gpu: Gpu, precision: str, calibration: Calibration, *, fused: bool) -> None:
+    def __init__(self, gpu: Gpu, precision: str, calibration: Calibration, *, fused: bool, launchers: int = 1) -> None:
         self._gpu = gpu
+        self._launch_ns = launchers * round(gpu.launch_us * 1e3)
         plain = 1e3 * gpu.fp32_tflops
         tensor = 1e3 * {"fp32": 0.0, "tf32": gpu.tf32_tflops or 0.0, "amp": gpu.fp16_tflops}[precision]
         tensor *= calibration.generations.get(gpu.generation, 1.0)
@@ -171,10 +172,10 @@ class _Pricer:
 
     def _kernel(self, op_class: OpClass, work: float, moved: float) -> _Priced:
         share = min(1.0, moved / _BLOCK_BYTES[op_class] / self._gpu.sms)
-        return max(1, round(max(work, _FLOOR_NS[op_class]))), _FULL_SM * share
+        return max(1, round(max(work, _FLOOR_NS[op_class]))), FULL_SM * share
 
     def phase(self, kernels: Sequence[_Priced]) -> Phase:
-        return phase(kernels, launch_ns=round(self._gpu.launch_us * 1e3))
+        return phase(kernels, launch_ns=self._launch_ns)
 
 
 def phase(kernels: Sequence[_Priced], *, launch_ns: int) -> Phase:
@@ -192,9 +193,9 @@ def phase(kernels: Sequence[_Priced], *, launch_ns: int) -> Phase:
     )
 
 
-def _decode(gpu: Gpu, batch: int) -> Phase:
+def _decode(gpu: Gpu, batch: int, launchers: int) -> Phase:
     each = max(2_000, round(batch / gpu.decode_images_s * 1e9 / DECODE_KERNELS))
-    return phase([(each, _FULL_SM * _DECODE_SM)] * DECODE_KERNELS, launch_ns=round(gpu.launch_us * 1e3))
+    return phase([(each, FULL_SM * _DECODE_SM)] * DECODE_KERNELS, launch_ns=launchers * round(gpu.launch_us * 1e3))
 
 
 _DECODE_SM = 0.75

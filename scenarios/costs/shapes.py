@@ -5,7 +5,7 @@ Owns the dataclasses only; `pricing.py` fills them. Must not import torch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +27,9 @@ class Phase:
     """Mean share (0..1) of the SMs that do useful work while a kernel is resident."""
 
 
+EMPTY = Phase(kernels=0, busy_ns=0, launch_ns=0, critical_ns=0, sm_active=0.0)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepCosts:
     """One training step of one rank."""
@@ -45,6 +48,11 @@ class StepCosts:
     """Bytes of one batch after decoding (uint8 images): what a hand-off moves."""
     contention: float
     """Share (>= 0) by which compute kernels are slowed while a collective runs beside them."""
+
+    @property
+    def without_batch(self) -> StepCosts:
+        """Of a rank that has nothing to compute and still takes part in the exchange of gradients."""
+        return replace(self, backward=(EMPTY,) * len(self.backward))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

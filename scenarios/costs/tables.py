@@ -60,7 +60,8 @@ class Program:
 
 def table_name(model: str, task: str) -> str:
     """The table of a model; BERT's pre-training has heads of its own."""
-    return f"{model}_pretrain" if model == "bert_large" and task == "pretrain" else model
+    table = MODELS[model].table
+    return f"{table}_pretrain" if table == "bert_large" and task == "pretrain" else table
 
 
 @lru_cache(maxsize=64)

@@ -45,6 +45,12 @@ def all_reduce_ns(nbytes: int, *, gpu: str, world: int, link: str = "", nodes: i
     return round(_PROTOCOL_NS + inside + across)
 
 
+def collective_ns(nbytes: int, *, gpu: str, world: int, link: str = "") -> int:
+    """Duration of one broadcast from a GPU of the node to all, or of one sum on it: each GPU passes the bytes on once."""
+    joined = link_of(gpu, link)
+    return round(_PROTOCOL_NS + (world - 1) * joined.latency_us * 1e3 + nbytes / joined.bus_gb_s) if world > 1 else 0
+
+
 def _in_node_ns(nbytes: int, joined: Link, ranks: int) -> float:
     ring = _ring_ns(nbytes, joined, ranks)
     if joined.nvls_gb_s is None or ranks < _NVLS_RANKS:

@@ -6,7 +6,7 @@ arrives and ends for all at once; until then the kernel of an early rank is resi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scenarios.costs.shapes import Phase, StepCosts
@@ -52,6 +52,26 @@ def run_phase(phase: Phase, *, host_ns: int, stream_ns: int, pace: float, slowed
     busy_ns += slowed_ns - round(slowed_ns / (1.0 + contention))
     end_ns = max(start_ns + busy_ns, host_ns + phase.critical_ns if phase.kernels else start_ns)
     return Interval(start_ns=start_ns, end_ns=end_ns, busy_ns=busy_ns)
+
+
+def run_backward(arrival: Arrival, *, slowed_until_ns: Callable[[int], int]) -> list[Interval]:
+    """Place one rank's backward phases beside collectives of which no end is known.
+
+    `slowed_until_ns` tells from the end of the first phase how long they slow the others down.
+    """
+    placed: list[Interval] = []
+    host_ns, stream_ns, until_ns = arrival.host_ns, arrival.compute_ns, 0
+    for phase in arrival.costs.backward:
+        placed.append(
+            run_phase(
+                phase, host_ns=host_ns, stream_ns=stream_ns, pace=arrival.pace, slowed_until_ns=until_ns,
+                contention=arrival.costs.contention,
+            )
+        )
+        host_ns += phase.launch_ns
+        stream_ns = placed[-1].end_ns
+        until_ns = until_ns or slowed_until_ns(stream_ns)
+    return placed
 
 
 def backward_together(arrivals: Sequence[Arrival], *, comm_ns: int, all_reduce_ns: Sequence[int]) -> BackwardPass:

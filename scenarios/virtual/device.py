@@ -16,7 +16,7 @@ from scenarios.costs import pricing
 from scenarios.costs.shapes import Phase, StepCosts
 from scenarios.telemetry import Kind, Span, Stream
 from scenarios.virtual import host
-from scenarios.virtual.collective import Arrival, BackwardPass, backward_together, run_phase
+from scenarios.virtual.collective import Arrival, BackwardPass, backward_together, run_backward, run_phase
 from scenarios.virtual.jitter import factor, jittered
 from scenarios.virtual.loader import LoaderQueue
 
@@ -60,7 +60,7 @@ class DeviceSetup:
         """The device of `rank` in a run of `config`."""
         return cls(
             rank=rank, world=world, gpu=config.gpu, model=config.model, seed=config.seed, workers=config.workers,
-            decode_on_gpu=config.preprocess == "gpu", loaders=1 if SCENARIOS[config.scenario].hands_out else world,
+            decode_on_gpu=config.preprocess == "gpu", loaders=1 if SCENARIOS[config.scenario].one_loader else world,
             link=config.link, straggler=config.straggler, straggler_pct=config.straggler_pct,
         )
 
@@ -95,6 +95,8 @@ class VirtualDevice:
         self._emit = emit
         self.traffic = Traffic()
         self._loads = 0
+        self._held_out: LoaderQueue | None = None
+        self._held_out_loads = 0
         self._queue = LoaderQueue(workers=setup.workers)
         self._copy_factor = host.copy_factor(setup.world)
         self._upload_factor = host.upload_factor(setup.gpu, rank=setup.rank, loaders=setup.loaders)
@@ -104,13 +106,37 @@ class VirtualDevice:
         """The host takes the next batch of `samples` from the loader, waiting for it if it must; without workers it makes it itself."""
         fetch_ns = jittered(samples * self.setup.load_ns_per_sample, self.setup.seed, host.JITTER_RANK, self._loads, "load")
         self._loads += 1
-        self._host("load", self._queue.take(self.host_ns, fetch_ns) if self.setup.workers else self.host_ns + fetch_ns)
+        self._take("load", self._queue, fetch_ns)
 
     def decode(self, costs: StepCosts) -> None:
         """Copy one encoded batch to the GPU and decode it there."""
         self.upload(costs.encoded_bytes if self.setup.decode_on_gpu else costs.decoded_bytes, factor=self._upload_factor)
         if self.setup.decode_on_gpu:
-            self._compute("decode", costs.decode)
+            self._compute("decode" if self._held_out is None else "validate", costs.decode)
+
+    def load_held_out(self, samples: int) -> None:
+        """The next batch of a pass over held-out samples, whose loader begins when the pass does."""
+        if self._held_out is None:
+            self._held_out = LoaderQueue(workers=self.setup.workers, fresh_ns=self.host_ns)
+        fetch_ns = jittered(samples * self.setup.load_ns_per_sample, self.setup.seed, host.JITTER_RANK, self._held_out_loads, "validate")
+        self._held_out_loads += 1
+        self._take("validate", self._held_out, fetch_ns)
+
+    def validate(self, costs: StepCosts) -> None:
+        """The forward pass of such a batch. One without gradients costs what one with them does: our assumption."""
+        self._compute("validate", costs.forward)
+
+    def end_validation(self) -> None:
+        """The host reads the result, and so waits for the GPU. Nothing happens where no pass is under way."""
+        if self._held_out is not None:
+            self._host("validate", self.compute_ns)
+            self._held_out = None
+
+    def checkpoint(self, nbytes: int) -> None:
+        """The host fetches what is to be kept from the GPU, pickles and writes it; nothing else is launched meanwhile."""
+        self.download(nbytes)
+        duration_ns = jittered(host.checkpoint_ns(nbytes), self.setup.seed, self.setup.rank, self.step, "checkpoint")
+        self._host("checkpoint", self.host_ns + duration_ns)
 
     def upload(self, nbytes: int, *, factor: int = 1) -> None:
         """A copy from pinned memory by the copy engine, which takes `factor` times as long as alone; kernels launched later wait for it."""
@@ -136,16 +162,44 @@ class VirtualDevice:
         """The host thread blocks until another rank has sent something."""
         self._host("wait", until_ns)
 
-    def receive(self, *, start_ns: int, end_ns: int) -> None:
-        """A hand-off by NCCL: this rank's kernel is resident from when its stream is free, spins until `start_ns`, ends at `end_ns`."""
-        resident_ns = max(self.comm_ns, self.compute_ns, self.host_ns)
-        self._comm("scatter", resident_ns, start_ns, end_ns)
+    def reach_nccl(self) -> int:
+        """When a kernel of NCCL that is launched now becomes resident: from then on it waits for the other GPUs'."""
+        return max(self.comm_ns, self.compute_ns, self.host_ns)
+
+    def join_nccl(self, kind: Kind, *, start_ns: int, end_ns: int) -> None:
+        """A transfer by NCCL: this GPU's kernel is resident from when its stream is free, spins until `start_ns`, ends at `end_ns`."""
+        self._comm(kind, self.reach_nccl(), start_ns, end_ns)
         self.compute_ns = max(self.compute_ns, end_ns)
+
+    def peer_copy(self, start_ns: int, end_ns: int) -> None:
+        """A copy engine moves something from or to another GPU; the compute stream goes on when it has."""
+        self._span("copy", "copy", start_ns, end_ns, end_ns - start_ns, 0.0)
+        self.copy_ns = self.compute_ns = end_ns
+
+    def host_does(self, kind: Kind, until_ns: int) -> None:
+        """The host thread is at something until then."""
+        self._host(kind, until_ns)
+
+    def compute(self, kind: Kind, phase: Phase) -> None:
+        """Kernels launched now."""
+        self._compute(kind, phase)
+
+    def end_step(self) -> None:
+        """The end of a step whose optimizer is another GPU's, of the same process."""
+        self.step += 1
 
     def forward(self, costs: StepCosts, fraction: float = 1.0) -> None:
         """The forward pass, or its first `fraction` where memory ends it."""
         phase = costs.forward if fraction >= 1.0 else _part(costs.forward, fraction)
         self._compute("forward", phase)
+
+    def accumulate(self, costs: StepCosts) -> None:
+        """A backward pass without any all-reduce: its gradients stay on this GPU, added to those of the passes before it.
+
+        `costs` are those of one GPU alone, for nothing is copied into buckets. Adding up is not charged, as in predictions.
+        """
+        for phase in costs.backward:
+            self._compute("backward", phase)
 
     def arrival(self, costs: StepCosts) -> Arrival:
         """The clocks to exchange with the other ranks before `backward`."""
@@ -178,6 +232,25 @@ class VirtualDevice:
             self._host("wait", self.compute_ns)  # DDP rebuilds its buckets after the first iteration and agrees on them on the host
         return together
 
+    def wait_in_vain(self, costs: StepCosts, wait_ns: int) -> None:
+        """A backward pass whose first all-reduce never ends: its kernel spins for `wait_ns`, until something ends the rank."""
+        mine = self.arrival(costs)
+        placed = run_backward(mine, slowed_until_ns=lambda ready_ns: ready_ns + wait_ns)
+        for interval, phase in zip(placed, costs.backward, strict=True):
+            self._span("compute", "backward", interval.start_ns, interval.end_ns, interval.busy_ns, phase.sm_active)
+            self.host_ns += phase.launch_ns
+        resident_ns = max(self.comm_ns, placed[0].end_ns)
+        end_ns = resident_ns + wait_ns
+        self._comm("all_reduce", resident_ns, end_ns, end_ns)
+        self._host("wait", end_ns)
+        self.compute_ns = max(placed[-1].end_ns, end_ns)
+
+    def shadow_step(self) -> None:
+        """The end of a step that this rank had no batch for: it has only taken part in the others' collectives, and waited for them."""
+        self._host("wait", self.comm_ns)
+        self._step_ends_ns.append(self.compute_ns)
+        self.step += 1
+
     def optimizer(self, costs: StepCosts) -> None:
         """The optimizer's kernels, and with them the end of the step."""
         self._compute("optimizer", costs.optimizer)
@@ -185,6 +258,9 @@ class VirtualDevice:
         if len(self._step_ends_ns) > STEPS_AHEAD:
             self._host("wait", self._step_ends_ns[-1 - STEPS_AHEAD])
         self.step += 1
+
+    def _take(self, kind: Kind, queue: LoaderQueue, fetch_ns: int) -> None:
+        self._host(kind, queue.take(self.host_ns, fetch_ns) if self.setup.workers else self.host_ns + fetch_ns)
 
     def _compute(self, kind: Kind, phase: Phase) -> None:
         if phase.kernels == 0:

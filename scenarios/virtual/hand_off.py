@@ -31,11 +31,6 @@ def receive_over_host(device: VirtualDevice, shard_bytes: int, *, src: int, sent
     device.upload(shard_bytes)
 
 
-def reach_nccl(device: VirtualDevice) -> int:
-    """When the rank's kernel of a hand-off by NCCL becomes resident: from then on it waits for the others'."""
-    return max(device.comm_ns, device.compute_ns, device.host_ns)
-
-
 def hand_out_by_nccl(device: VirtualDevice, shard_bytes: int, *, src: int, last_ns: int) -> None:
     """On every rank, given when the last rank's kernel became resident: the transfer starts then and ends for all together.
 
@@ -48,4 +43,4 @@ def hand_out_by_nccl(device: VirtualDevice, shard_bytes: int, *, src: int, last_
     else:
         device.traffic.received += shard_bytes
     link = pricing.link_of(setup.gpu, setup.link)
-    device.receive(start_ns=last_ns, end_ns=last_ns + round(others * (link.latency_us * 1e3 + shard_bytes / link.bus_gb_s)))
+    device.join_nccl("scatter", start_ns=last_ns, end_ns=last_ns + round(others * (link.latency_us * 1e3 + shard_bytes / link.bus_gb_s)))

@@ -32,6 +32,10 @@ FILE_LATENCY_NS = 500_000
 FILE_BYTES_PER_NS = 1.0
 """Bandwidth of one reader of that storage, 1 GB/s. Our assumption."""
 
+FILE_WRITE_BYTES_PER_NS = 0.2
+"""One process that pickles a checkpoint and writes it to that storage, 200 MB/s. Our assumption: AWS sells FSx for Lustre with 125 to
+1,000 MB/s per TiB."""
+
 CPU_DECODE_NS = 9_000_000
 """JPEG decoding, random resized crop and flip of one ImageNet sample on one core, about 110 images/s. Our assumption."""
 
@@ -57,6 +61,11 @@ def worker_ns_per_sample(*, model: str, decode_on_cpu: bool, workers: int, loade
         alone_ns += CPU_DECODE_NS if decode_on_cpu else 0
     load = (loaders * workers + ranks) / HOST_CORES
     return round(alone_ns * (1.0 + BUSY_HOST_SLOWING * min(1.0, load)) * max(1.0, load))
+
+
+def checkpoint_ns(nbytes: int) -> int:
+    """Pickling and writing a checkpoint that lies in host memory."""
+    return round(FILE_LATENCY_NS + nbytes / FILE_WRITE_BYTES_PER_NS)
 
 
 def copy_factor(ranks: int) -> float:

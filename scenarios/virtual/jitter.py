@@ -10,7 +10,10 @@ from functools import lru_cache
 
 from scenarios.telemetry import Kind
 
-SPREAD: dict[Kind, float] = {"forward": 0.008, "backward": 0.008, "optimizer": 0.01, "decode": 0.03, "load": 0.05, "scatter": 0.05}
+SPREAD: dict[Kind, float] = {
+    "forward": 0.008, "backward": 0.008, "optimizer": 0.01, "decode": 0.03, "load": 0.05, "scatter": 0.05,
+    "validate": 0.008, "checkpoint": 0.05, "replicate": 0.05,
+}
 """Relative standard deviations; our choice, not fitted. Kinds that are missing have none."""
 
 
