@@ -30,6 +30,7 @@ def shards_from_rank0(job: Job, loader: DataLoader) -> Iterator[tuple[Tensor, Te
 
 
 def train(job: Job) -> None:
+    torch.cuda.set_device(job.local_rank)
     dist.init_process_group(job.backend, timeout=job.collective_limit)
     torch.manual_seed(job.seed)
 

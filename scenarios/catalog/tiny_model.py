@@ -11,6 +11,7 @@ from scenarios.worker import Job, run_by_hand
 
 
 def train(job: Job) -> None:
+    torch.cuda.set_device(job.local_rank)
     dist.init_process_group(job.backend, timeout=job.collective_limit)
     torch.manual_seed(job.seed)
 

@@ -1,0 +1,42 @@
+"""Lopsided shards: the data lies sorted by length, and each rank takes a contiguous part of it."""
+
+import torch
+import torch.distributed as dist
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim.lr_scheduler import MultiStepLR
+from torch.utils.data import DataLoader, Subset
+
+from scenarios.worker import Job, run_by_hand
+
+
+def train(job: Job) -> None:
+    torch.cuda.set_device(job.local_rank)
+    dist.init_process_group(job.backend, timeout=job.collective_limit)
+    torch.manual_seed(job.seed)
+
+    dataset = job.dataset()
+    size = len(dataset) // dist.get_world_size()
+    first = dist.get_rank() * size
+    shard = Subset(dataset, range(first, first + size))
+    loader = DataLoader(shard, job.batch, shuffle=True, num_workers=job.workers, drop_last=True)
+
+    model = DistributedDataParallel(job.network(default="bert_large_varied"))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    scheduler = MultiStepLR(optimizer, milestones=[8])
+    job.observe(model, optimizer, steps_per_epoch=len(loader))
+
+    for _ in range(job.epochs):
+        for files, labels in loader:
+            images = job.decode(files)
+            loss = cross_entropy(model(images), labels.to(job.device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    run_by_hand(train)
