@@ -5,6 +5,8 @@ Owns no thread, file or process.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -17,6 +19,8 @@ State = Literal["queued", "starting", "running", "finished", "out_of_memory", "t
 
 IN_FLIGHT: frozenset[str] = frozenset({"queued", "starting", "running"})
 
+SHOWN_PER_PLACE = 8
+"""Computed runs still being shown at 1x, for each place for computing."""
 COMPUTE_S = 6.0
 """Computing a run, as long as it has not been measured here."""
 
@@ -42,6 +46,8 @@ class Run:
     recorded_s: float | None = None
     """Unix time of that recording."""
     viewers: int = 0
+    hidden: bool = False
+    """What runs is to be found out: nothing that is sent to a browser may come from `config`."""
     unwritten_end: dict[str, Any] | None = None
     """The `end` event's data where the disk refused it: the record on disk stops before it."""
 
@@ -90,9 +96,35 @@ class ActiveRun:
         return self.measuring and not self.viewers and self.occupies and self.ending is None
 
 
+def free_places(active: Collection[ActiveRun], live_runs: int) -> int:
+    """Places for computing. Runs that are only being shown cost little, but not nothing."""
+    occupied = sum(each.occupies for each in active)
+    return min(live_runs - occupied, live_runs * SHOWN_PER_PLACE - (sum(each.live for each in active) - occupied))
+
+
+def gpus_taken(active: Collection[ActiveRun], config: RunConfig) -> bool:
+    """Whether `config` has to wait for the real GPUs. They train one run at a time: two would measure each other."""
+    return config.backend == "cuda" and any(each.occupies and each.entry.config.backend == "cuda" for each in active)
+
+
 def expected_s(measured_s: float | None, limit_s: float) -> float:
     """Expected seconds of computing: as measured before, else a guess."""
     return min(COMPUTE_S if measured_s is None else measured_s, limit_s)
+
+
+def remaining_s(active: ActiveRun, expected: float) -> float:
+    """Seconds until a run that takes `expected` seconds leaves its place for computing."""
+    now_s = time.monotonic()
+    return 0.5 if active.gives_way or active.ending else max(0.5, expected - (now_s - (active.began_s or now_s)))
+
+
+def cut_sentence(active: ActiveRun, limit_s: float) -> str | None:
+    """Why the server ended it; None where it did not. `{t}` stands for the time shown so far."""
+    if active.ending == "timeout":
+        return f"The run took longer than {limit_s:.0f} s and was ended at {{t}}."
+    if active.ending == "stopped":
+        return "It gave way to a visitor's run at {t}." if active.measuring and not active.viewers else "Stopped at {t}."
+    return None
 
 
 def live_run(active: ActiveRun, run_dir: Path, *, place: int | None, wait_s: float | None, recording: Entry | None) -> Run:
@@ -101,7 +133,7 @@ def live_run(active: ActiveRun, run_dir: Path, *, place: int | None, wait_s: flo
     return Run(
         run_id=entry.run_id, config=entry.config, key=entry.config.key, state=active.state, created_s=entry.created_s, run_dir=run_dir,
         pace=entry.pace, place=place, wait_s=wait_s, recording=recording.run_id if recording else None,
-        recorded_s=recording.created_s if recording else None, viewers=len(active.viewers),
+        recorded_s=recording.created_s if recording else None, viewers=len(active.viewers), hidden=entry.hidden,
     )
 
 
@@ -109,5 +141,5 @@ def past_run(entry: Entry, run_dir: Path, unwritten_end: dict[str, Any] | None) 
     """The view of a run that is over, or that another process carries out."""
     return Run(
         run_id=entry.run_id, config=entry.config, key=entry.config.key, state=cast(State, entry.outcome or "running"),
-        created_s=entry.created_s, run_dir=run_dir, pace=entry.pace, unwritten_end=unwritten_end,
+        created_s=entry.created_s, run_dir=run_dir, pace=entry.pace, unwritten_end=unwritten_end, hidden=entry.hidden,
     )

@@ -80,7 +80,7 @@ def knobs(values: Mapping[str, str], names: Sequence[str], faults: list[LinkFaul
     return found
 
 
-def changed_knobs(given: Mapping[str, str | int]) -> dict[str, str | int]:
-    """`given` without what is a default anyway. Which model is the default depends on the scenario."""
-    defaults = RunConfig.parse({"scenario": _ANY_SCENARIO}).model_dump()
-    return {name: value for name, value in given.items() if name == "model" or value != defaults[name]}
+def changed_knobs(given: Mapping[str, str | int], scenario: str | None = None) -> dict[str, str | int]:
+    """`given` without what is a default anyway. Without a scenario a model always counts: which one is the default depends on it."""
+    defaults = RunConfig.parse({"scenario": scenario or _ANY_SCENARIO}).model_dump()
+    return {name: value for name, value in given.items() if (name == "model" and scenario is None) or value != defaults[name]}

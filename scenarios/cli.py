@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from scenarios.backend import choose
 from scenarios.catalog import SCENARIOS
 from scenarios.cli_cluster import add_commands
 from scenarios.cli_costs import PREDICT_OPTIONS, predict_command, validate_command
@@ -20,27 +21,26 @@ from scenarios.cli_output import guarded
 from scenarios.cli_run import run_command
 from scenarios.cli_trace import TRACE_HELP, TraceTarget
 from scenarios.config import RunConfig
-from scenarios.machine import real_gpus, why_virtual
 from scenarios.settings import load_settings
 
 DONE, RUN_FAILED, UNUSABLE = 0, 1, 2
 
 RUN_OPTIONS = {
     "gpus": "GPUs, one process each; 1 to 8 (default 8)",
-    "gpu": "kind of GPU, such as a100-80gb (the default)",
+    "gpu": "kind of virtual GPU, such as a100-80gb (the default)",
     "model": "displayed model, such as resnet50; its costs are charged",
-    "batch": "samples per GPU and step (default 256)",
+    "batch": "samples per GPU and step; default: 256, or the experiment's own",
     "epochs": "epochs to train; default: as much as is worth watching",
     "steps": "steps to train at most",
     "hand_off": "rank0_loading: hand shards out over cpu (the default) or nccl",
-    "preprocess": "decode and augment on the gpu (the default) or the cpu",
-    "workers": "DataLoader workers of each rank, 0 to 32 (default 8); 0 loads in the training process",
+    "preprocess": "decode and augment on the gpu or the cpu; default: the gpu, or the experiment's own",
+    "workers": "DataLoader workers of each rank, 0 to 32; 0 loads in the training process. Default: 8, or the experiment's own",
     "link": "what joins the GPUs, such as nvlink3 or pcie4; default: the GPU's own",
     "straggler": "rank of a slow GPU; default: none",
     "straggler_pct": "by how many percent its kernels take longer, 1 to 400 (default 50)",
     "precision": "fp32, tf32 or amp (the default)",
     "seed": "seed of data, weights and jitter (default 0)",
-    "backend": "auto, virtual or cuda; auto is virtual where no GPU can be used",
+    "backend": "auto, virtual or cuda; auto takes the real GPUs where all that were asked for are there (default)",
 }
 
 
@@ -120,11 +120,12 @@ def _run(options: argparse.Namespace) -> int:
     if "straggler_pct" in given and "straggler" not in given:
         raise ValueError(f"straggler_pct={given['straggler_pct']!r}: needs --straggler, the rank that is slow")
     config = RunConfig.parse({"scenario": options.scenario, **given})
-    if config.backend == "cuda":
-        raise ValueError(f"backend='cuda': {why_virtual(real_gpus())}; allowed here: auto, virtual")
+    choice = choose(config, gpu_named="gpu" in given)
+    if choice.offer:  # real GPUs are here and stay unused: said also where nobody sees a table
+        complain(f"Virtual GPUs, since {choice.reason}; {choice.offer}.")
     trace = None if options.trace is None else TraceTarget.parse(options.trace)
-    end = run_command(config, load_settings(), as_json=options.json, trace=trace)
-    if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):
+    end = run_command(choice, load_settings(), as_json=options.json, trace=trace)
+    if end["outcome"] == "finished" or end["expected"]:
         return DONE
     complain(end["sentence"])
     return RUN_FAILED

@@ -94,7 +94,7 @@ def _import(options: argparse.Namespace) -> int:
         print(json.dumps({"scenario": entry.config.scenario, **end["summary"], "diagnosis": diagnosis, "run": entry.run_id}))
     else:
         print(f"{end['sentence']}\nRecorded as {entry.run_id} in {settings.data_dir}.")
-    if end["outcome"] == "finished" or (end["outcome"] == "out_of_memory" and end["expected"]):
+    if end["outcome"] == "finished" or end["expected"]:
         return 0
     print(" ".join(end["sentence"].split()), file=sys.stderr)
     return 1

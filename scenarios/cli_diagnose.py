@@ -14,8 +14,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from scenarios.analysis.breakdown import PART_LABELS, PARTS, Part, RankBreakdown, breakdown_of_run
+from scenarios.analysis.breakdown import PART_LABELS, PARTS, Part, RankBreakdown
 from scenarios.analysis.diagnosis import Diagnosis, diagnose_run, likelihood
+from scenarios.analysis.measured_spans import breakdown_of_run
 from scenarios.record import EVENTS, source_of
 from scenarios.run_folder import RunFolder
 from scenarios.settings import load_settings

@@ -20,12 +20,12 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from scenarios.analysis.breakdown import breakdown_of_run
 from scenarios.analysis.diagnosis import diagnose_run
+from scenarios.analysis.measured_spans import breakdown_of_run
+from scenarios.backend import Choice
 from scenarios.cli_diagnose import print_breakdown, print_diagnosis
 from scenarios.cli_trace import TraceTarget
 from scenarios.config import WATCHED_EPOCHS, RunConfig
-from scenarios.machine import real_gpus, why_virtual
 from scenarios.record import read_events
 from scenarios.run_folder import end_data, last_end
 from scenarios.runs import Run, Runs
@@ -34,25 +34,28 @@ from scenarios.settings import PREFIX, Settings
 POLL_S = 0.1
 STOP_LIMIT_S = 5.0
 VIEWER = "terminal"
+SOURCE_WORDS = {"virtual": "simulated timing, real DDP", "nvml": "real GPUs, NVML"}
 COLUMNS = (
     ("GPU busy (nvidia-smi)", "util", "%", 0), ("Useful work", "useful", "%", 0), ("Waiting in a kernel", "spin", "%", 0),
     ("Memory", "mem", "GiB", 1), ("Power", "power", "W", 0),
 )
 
 
-def run_command(config: RunConfig, settings: Settings, *, as_json: bool, trace: TraceTarget | None) -> dict[str, Any]:
-    """Run `config`, print what was asked for, write the trace; returns the data of the run's `end`.
+def run_command(choice: Choice, settings: Settings, *, as_json: bool, trace: TraceTarget | None) -> dict[str, Any]:
+    """Run what `choice` has decided, print what was asked for, write the trace; returns the data of the run's `end`.
 
     The record stays where SHARDLAB_DATA_DIR names a folder, else it goes with the command. Raises ValueError for an unwritable trace.
     """
     with _data_dir() as data_dir, _ended_by_terminate():
         runs = Runs(settings if data_dir is None else settings.model_copy(update={"data_dir": data_dir}))
+        config = choice.config
         try:
-            run = runs.start(config, viewer=VIEWER, pace="fast" if as_json else "live")
+            run = runs.start(config, viewer=VIEWER, pace="fast" if as_json else "live", choice=choice)
             screen = None if as_json else _Screen(config)
             end = _follow(runs, run, screen.show if screen else lambda events: None, screen)
             if as_json:
-                said = {"scenario": config.scenario, **(end["summary"] or end), "diagnosis": diagnose_run(run.run_dir).as_dict}
+                head = {"scenario": config.scenario, "backend_reason": choice.reason}
+                said = {**head, **(end["summary"] or end), "diagnosis": diagnose_run(run.run_dir).as_dict}
                 print(json.dumps(said), flush=True)
             if trace is not None:
                 trace.write(run.run_dir)
@@ -95,7 +98,8 @@ class _Screen:
         self._config = config
         self._console = Console()
         self._progress = Progress(TextColumn("{task.description}"), BarColumn(bar_width=40), TextColumn("{task.fields[state]}"))
-        self._task = self._progress.add_task(f"{config.scenario}, {config.gpus} x {config.gpu}", total=1.0, state="Processes starting")
+        gpu = "real GPU" if config.backend == "cuda" else config.gpu
+        self._task = self._progress.add_task(f"{config.scenario}, {config.gpus} x {gpu}", total=1.0, state="Processes starting")
         self._live = Live(self._progress, console=self._console, refresh_per_second=8)
         self._head: dict[str, Any] = {}
         self._tick: dict[str, Any] | None = None
@@ -121,7 +125,7 @@ class _Screen:
 
     def finish(self, end: dict[str, Any], run_dir: Path) -> None:
         """Leave the last table on screen and say below it what was seen."""
-        done = end["outcome"] in ("finished", "out_of_memory")
+        done = end["outcome"] in ("finished", "out_of_memory") or bool(end.get("expected"))
         self._progress.update(self._task, completed=1.0 if done else None, state=end["outcome"].replace("_", " "))
         if self._tick is not None:
             self._live.update(Group(self._table(self._tick), self._progress))
@@ -133,18 +137,18 @@ class _Screen:
             self._console.print(end["sentence"], highlight=False)
         if summary and summary["samples_per_second"] is not None:
             measured = "" if summary["epoch_measured"] else " at this rate"
+            speed = summary["speedup_vs_one_gpu"]
             self._console.print(
-                f"{summary['samples_per_second']:,.0f} samples/s, an epoch in {summary['epoch_seconds']:.1f} s{measured}, "
-                f"{summary['speedup_vs_one_gpu']:.1f}x the useful speed of one GPU.", highlight=False,
+                f"{summary['samples_per_second']:,.0f} samples/s, an epoch in {summary['epoch_seconds']:.1f} s{measured}"
+                + ("." if speed is None else f", {speed:.1f}x the useful speed of one GPU."), highlight=False,
             )
         if done:
             print_breakdown(self._console, breakdown_of_run(run_dir), source=str(self._head.get("source", "unknown")))
             print_diagnosis(self._console, diagnose_run(run_dir), every=False)
-        if self._head.get("source") == "virtual":
-            self._console.print(
-                f"Virtual GPUs, since {why_virtual(real_gpus())}: the training code ran for real; times, memory and power are modelled.",
-                style="dim", highlight=False,
-            )
+        for message in (end.get("lanes") or {}).values():
+            self._console.print(message, highlight=False)
+        if self._head.get("source"):
+            self._console.print(said_of(str(self._head["source"]), str(self._head.get("backend_reason", ""))), style="dim", highlight=False)
 
     def _share(self, tick: dict[str, Any]) -> float:
         """How much of the run is done, 0 to 1."""
@@ -155,8 +159,8 @@ class _Screen:
         return min(1.0, max(by_time, epochs / (self._config.epochs or WATCHED_EPOCHS)))
 
     def _table(self, tick: dict[str, Any]) -> Table:
-        source = "simulated timing, real DDP" if self._head.get("source") == "virtual" else str(self._head.get("source", ""))
-        table = Table(title=f"{self._head.get('gpu', '')}: {source} ({self._head.get('source', '')})")
+        source = str(self._head.get("source", ""))
+        table = Table(title=f"{self._head.get('gpu', '')}: {SOURCE_WORDS.get(source, source)} ({source})")
         table.add_column("GPU", justify="right")
         for title, _, unit, _ in COLUMNS:
             table.add_column(f"{title}, {unit}", justify="right")
@@ -165,6 +169,14 @@ class _Screen:
             digits = [places for *_, places in COLUMNS]
             table.add_row(str(rank), *("n/a" if cell is None else f"{cell:.{places}f}" for cell, places in zip(cells, digits, strict=True)))
         return table
+
+
+def said_of(source: str, reason: str) -> str:
+    """What the figures above are, and why these GPUs."""
+    if source == "nvml":
+        return f"Real GPUs{f', since {reason}' if reason else ''}: utilization, memory and power are NVML's readings."
+    since = f", since {reason}" if reason else ""
+    return f"Virtual GPUs{since}: the training code ran for real; times, memory and power are modelled."
 
 
 def _wait(over: Callable[[], bool], limit_s: float) -> None:

@@ -77,6 +77,8 @@ class RunConfig(BaseModel):
             kept.pop("hand_off", None)
         if model is not None and not model.decodes:
             kept.pop("preprocess", None)
+        for name in scenario.decided if scenario is not None else ():
+            kept.pop(name, None)
         return cls.parse(kept)
 
     @field_validator("scenario")
@@ -109,18 +111,31 @@ class RunConfig(BaseModel):
     def _knobs_have_an_effect(self) -> Self:
         if self.hand_off != "cpu" and not SCENARIOS[self.scenario].hands_out:
             raise ValueError(f"hand_off={self.hand_off!r}: must be cpu, as {self.scenario} hands no shards out")
+        own = SCENARIOS[self.scenario].own
+        for name in sorted(SCENARIOS[self.scenario].decided):
+            if getattr(self, name) != own[name]:
+                raise ValueError(f"{name}='{getattr(self, name)}': must be {own[name]}, as the script of {self.scenario} decides it")
         if self.preprocess != "gpu" and not MODELS[self.model].decodes:
             raise ValueError(f"preprocess={self.preprocess!r}: must be gpu, as the samples of {self.model} need no decoding")
         return self
 
     @model_validator(mode="before")
     @classmethod
-    def _own_model(cls, values: Any) -> Any:
-        if isinstance(values, dict) and not values.get("model"):
-            scenario = SCENARIOS.get(str(values.get("scenario")))
-            if scenario is not None:
-                return {**values, "model": scenario.model}
-        return values
+    def _own_knobs(cls, values: Any) -> Any:
+        """What is not given is the scenario's own, where it has an effect."""
+        scenario = SCENARIOS.get(str(values.get("scenario"))) if isinstance(values, dict) else None
+        if scenario is None:
+            return values
+        model = values.get("model") or scenario.model
+        own = dict(scenario.own)
+        if model not in MODELS or not MODELS[model].decodes:
+            own.pop("preprocess", None)
+        return {**own, **values, "model": model}
+
+    @property
+    def processes(self) -> int:
+        """How many train."""
+        return 1 if SCENARIOS[self.scenario].one_process else self.gpus
 
     @property
     def view_s(self) -> float | None:

@@ -42,14 +42,21 @@ MEANINGS: tuple[Meaning, ...] = (
     ),
     Meaning(
         pattern=r"Detected mismatch between collectives on ranks",
-        text="The ranks called different collectives, or the same one with different shapes: some code runs on some ranks only.",
+        text="The ranks called different collectives, or the same one with different shapes: some code runs on some ranks only. The text "
+        "names both, and in what they differ.",
         source="pytorch torch/csrc/distributed/c10d/ProcessGroupWrapper.cpp",
     ),
     Meaning(
         pattern=r"Is there a distributed collective mismatch in your code\?",
         text="Two ranks met in one collective with data of different sizes: the shapes or types differ between ranks, or one rank is a "
-        "collective ahead.",
+        "collective ahead. TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks and what they called.",
         source="gloo transport/tcp/pair.cc",
+    ),
+    Meaning(
+        pattern=r"NCCL WARN Mismatched collective detected",
+        text="The ranks called different collectives, or the same one with different sizes. TORCH_DISTRIBUTED_DEBUG=DETAIL names the ranks "
+        "and what they called.",
+        source="NVIDIA/nccl#296",
     ),
     Meaning(
         pattern=r"CUDA out of memory\. Tried to allocate",
@@ -70,6 +77,27 @@ MEANINGS: tuple[Meaning, ...] = (
         pattern=r"CUDA error: device-side assert triggered",
         text="A kernel met a value it cannot use, such as a label beyond the number of classes. CUDA_LAUNCH_BLOCKING=1 shows where.",
         source="CUDA runtime, cudaErrorAssert",
+    ),
+    Meaning(
+        pattern=r"CUDA error: no kernel image is available for execution on the device",
+        text="This PyTorch was built without kernels for this kind of GPU, which is too old or too new for it. Another build of PyTorch "
+        "has them.",
+        source="CUDA runtime, cudaErrorNoKernelImageForDevice; pytorch/pytorch#52736",
+    ),
+    Meaning(
+        pattern=r"CUDA error: invalid device ordinal",
+        text="A rank asked for a GPU that this process is not shown: there are more ranks than GPUs, or CUDA_VISIBLE_DEVICES hides some.",
+        source="CUDA runtime, cudaErrorInvalidDevice",
+    ),
+    Meaning(
+        pattern=r"CUDA-capable device\(s\) is/are busy or unavailable|all CUDA-capable devices are busy or unavailable",
+        text="The GPU is in exclusive mode and somebody else has it (nvidia-smi shows the compute mode and the processes).",
+        source="CUDA runtime, cudaErrorDevicesUnavailable",
+    ),
+    Meaning(
+        pattern=r"Cannot re-initialize CUDA in forked subprocess",
+        text="CUDA was used before the process was forked: ranks and loader workers must be forked first, or started by spawn.",
+        source="pytorch torch/cuda/__init__.py, _lazy_init",
     ),
     Meaning(
         pattern=r"GPU is lost|GPU has fallen off the bus|CUDA error: (unspecified launch failure|uncorrectable ECC)",
@@ -111,6 +139,12 @@ MEANINGS: tuple[Meaning, ...] = (
         source="signal(7)",
     ),
 )
+
+
+def timed_out(text: str) -> bool:
+    """Whether it is the text of a wait that took too long."""
+    known = meaning_of(text)
+    return known[0].timed_out if known is not None else "imed out" in text
 
 
 def meaning_of(text: str) -> tuple[Meaning, str] | None:

@@ -147,6 +147,8 @@ class _Exports:
         run = await self._run(request)
         if run is None:
             return _text(404, "There is no such run.")
+        if run.hidden:  # its spans carry the names of what the script does
+            return _text(403, "What runs here is to be found out; its trace can be had afterwards.")
         return _download(trace_lines(run.run_dir), f"trace-{run.run_id}.json", "application/json")
 
     async def samples(self, request: Request) -> Response:
@@ -156,7 +158,7 @@ class _Exports:
         return _download(csv_lines(run.run_dir), f"samples-{run.run_id}.csv", "text/csv; charset=utf-8")
 
     async def _run(self, request: Request) -> Run | None:
-        return await asyncio.to_thread(self._runs.get, request.path_params["run_id"])
+        return await asyncio.to_thread(self._runs.get, request.path_params["run_id"], hidden=True)
 
 
 def _download(lines: Iterator[str], name: str, media_type: str) -> Response:

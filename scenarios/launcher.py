@@ -14,6 +14,8 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "1"  # before numpy and torch: their thread pools would forbid forking
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+# Asked whether there is CUDA, PyTorch starts the driver, and no fork could use a GPU any more; asked this way, it looks at NVML.
+os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
 import gc
 import importlib
@@ -70,7 +72,10 @@ def _fill_caches() -> None:
 
     for scenario in SCENARIOS:
         config = RunConfig.parse({"scenario": scenario})
-        step_costs(model=config.model, gpu=config.gpu, precision=config.precision, batch=config.batch, world=config.gpus)
+        for seq_len in MODELS[config.model].batch_lengths:
+            step_costs(
+                model=config.model, gpu=config.gpu, precision=config.precision, batch=config.batch, world=config.gpus, seq_len=seq_len
+            )
         numbered_rows(MODELS[config.model].epoch_samples)
     torch.manual_seed(0)
     parameters = list(ProxyNetwork().parameters())

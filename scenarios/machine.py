@@ -1,6 +1,7 @@
-"""What GPUs this machine really has, and why a run is virtual.
+"""What GPUs this machine really has, and what keeps runs from them.
 
-Owns the finding and its wording. The driver is asked by a process of its own with a time limit, so that one that hangs holds up nobody.
+Owns the finding and its wording; what a single run uses is decided in `backend.py`. The driver is asked by a process of its own with a time
+limit, so that one that hangs holds up nobody.
 Sampling real GPUs is not its business (scenarios/nvml); must not import torch.
 """
 
@@ -98,14 +99,14 @@ def _answer() -> dict[str, object]:
     return found
 
 
-def why_virtual(found: RealGpus) -> str:
-    """One clause for a page or a terminal: why runs here use virtual GPUs."""
-    first = obstacles(found)[0]
-    return f"{were_found(found.names)}, but {first}" if found.names else first
+def why_virtual(found: RealGpus, torch: TorchBuild | None = None) -> str:
+    """One clause for a page or a terminal: why no run here can use a real GPU; empty where one can."""
+    first = next(iter(obstacles(found, torch)), "")
+    return f"{were_found(found.names)}, but {first}" if first and found.names else first
 
 
 def obstacles(found: RealGpus, torch: TorchBuild | None = None) -> tuple[str, ...]:
-    """Everything that keeps runs from the real GPUs, one clause each, what comes first first."""
+    """Everything that keeps all runs from the real GPUs, one clause each, what comes first first; none where they can be used."""
     if found.inventory is None or not found.inventory.gpus:
         return (found.reason,)
     torch = torch or torch_build()
@@ -120,7 +121,7 @@ def obstacles(found: RealGpus, torch: TorchBuild | None = None) -> tuple[str, ..
             f"the NVIDIA driver is too old: {inventory.driver} knows CUDA up to {_dotted(inventory.cuda)}, "
             f"and PyTorch {torch.version} needs {torch.cuda[0]}.0 or newer"
         )
-    return (*clauses, "runs on real GPUs are not built yet")
+    return tuple(clauses)
 
 
 def were_found(names: tuple[str, ...]) -> str:

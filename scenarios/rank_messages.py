@@ -31,6 +31,17 @@ def pack_serials(serials: Sequence[int]) -> str:
     return b64encode(array("i", serials).tobytes()).decode()
 
 
+def pack_floats(values: Sequence[float]) -> str:
+    return b64encode(array("f", values).tobytes()).decode()
+
+
+def unpack_floats(text: str) -> array[float]:
+    """Raises ValueError for what is no base64 of whole 32-bit floats."""
+    values = array("f")
+    values.frombytes(b64decode(text, validate=True))
+    return values
+
+
 def unpack_serials(text: str) -> array[int]:
     serials = array("i")
     serials.frombytes(b64decode(text))

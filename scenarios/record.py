@@ -24,11 +24,11 @@ COMPUTED = "computed"
 
 CSV_COLUMNS = (
     "source", "time_s", "gpu", "step", "epoch", "epoch_pct", "gpu_util_pct", "sm_active_pct", "spin_pct",
-    "memory_gib", "power_w", "learning_rate", "weights_apart", "distinct_pct",
+    "memory_gib", "power_w", "learning_rate", "weights_apart", "distinct_pct", "repeated_pct", "processes",
 )
 
 Event = dict[str, Any]
-"""{"id": int, "event": "head"|"state"|"tick"|"strip"|"end", "data": {...}}"""
+"""{"id": int, "event": "head"|"state"|"tick"|"strip"|"lane"|"end", "data": {...}}; `lane`: a GPU answers no more"""
 
 
 def encode_event(event_id: int, event: str, data: dict[str, Any]) -> bytes:
@@ -97,11 +97,14 @@ def spans_of(run_dir: Path) -> Iterator[Span]:
 def tick_of(samples: list[Sample]) -> dict[str, Any]:
     """The `tick` event of one sample period: `samples` of all ranks, in rank order."""
     first = max(samples, key=lambda sample: (sample.epoch, sample.epoch_pct))
+    # A rank with fewer batches is through an epoch before the others are: the job is as far as its last rank.
+    begun = [sample for sample in samples if (sample.epoch, sample.epoch_pct) > (0, 0.0)] or samples
+    last = min(begun, key=lambda sample: (sample.epoch, sample.epoch_pct))
     return {
         "t_ms": samples[0].end_ns // 1_000_000,
         "step": max(sample.step for sample in samples),
-        "epoch": first.epoch,
-        "epoch_pct": round(first.epoch_pct, 2),
+        "epoch": last.epoch,
+        "epoch_pct": round(last.epoch_pct, 2),
         "util": [_rounded(sample.gpu_util, 1) for sample in samples],
         "useful": [_rounded(sample.sm_active, 1) for sample in samples],
         "spin": [_rounded(sample.spin_pct, 1) for sample in samples],
@@ -110,6 +113,8 @@ def tick_of(samples: list[Sample]) -> dict[str, Any]:
         "lr": [_rounded(sample.learning_rate, 6) for sample in samples],
         "apart": [_rounded(sample.weights_apart, 6) for sample in samples],
         "distinct": _rounded(first.distinct_pct, 2),
+        "repeated": _rounded(first.repeated_pct, 2),
+        "procs": [sample.processes for sample in samples],
     }
 
 
@@ -133,7 +138,8 @@ def _samples_of_tick(tick: dict[str, Any]) -> list[Sample]:
             gpu_util=tick["util"][rank], sm_active=tick["useful"][rank], spin_pct=tick["spin"][rank],
             memory_gib=tick["mem"][rank], power_w=tick["power"][rank],
             learning_rate=tick["lr"][rank], weights_apart=tick["apart"][rank],
-            distinct_pct=tick.get("distinct"),
+            distinct_pct=tick.get("distinct"), repeated_pct=tick.get("repeated"),
+            processes=tick["procs"][rank] if "procs" in tick else None,
         )
         for rank in range(len(tick["util"]))
     ]
@@ -163,7 +169,7 @@ def csv_lines(run_dir: Path) -> Iterator[str]:
         yield _csv_line(
             [source, sample.end_ns / 1e9, sample.rank, sample.step, sample.epoch, sample.epoch_pct, sample.gpu_util, sample.sm_active,
              sample.spin_pct, sample.memory_gib, sample.power_w, sample.learning_rate, sample.weights_apart,
-             sample.distinct_pct]
+             sample.distinct_pct, sample.repeated_pct, sample.processes]
         )
 
 

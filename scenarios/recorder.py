@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import ceil
 from typing import Any
 
 from scenarios.config import RunConfig
 from scenarios.costs import pricing
 from scenarios.record import tick_of
+from scenarios.sample_order import SampleOrder, epoch_of
 from scenarios.serials import SerialSet
-from scenarios.telemetry import SAMPLE_PERIOD_NS, Sample, Span
+from scenarios.telemetry import PAUSES, SAMPLE_PERIOD_NS, Sample, Span
 
 STRIP_EVERY_NS = 4_000_000_000
 STRIP_STEPS = 2
@@ -48,6 +48,7 @@ class StepState:
     learning_rate: float | None
     memory_gib: float
     apart: float
+    processes: int = 1
 
 
 @dataclass(kw_only=True)
@@ -60,17 +61,21 @@ class _RankStream:
     """Steps whose samples are not counted yet."""
     watermark_ns: int = 0
     ended: bool = False
+    left: bool = False
+    """It is through with its script and waits for the others: its GPU has nothing to do, and keeps what it holds."""
 
 
-class _DistinctSamples:
-    """How many of the samples of the present epoch, over all ranks, are distinct. Older epochs are forgotten."""
+class _SamplesOfEpoch:
+    """How many of the samples of the present epoch, over all ranks, are distinct, and whether they come in the order of the one before."""
 
     def __init__(self) -> None:
         self._epoch = 0
+        self._order = SampleOrder()
         self._seen = SerialSet()
         self._processed = 0
 
-    def add(self, epoch: int, serials: Sequence[int]) -> None:
+    def add(self, rank: int, epoch: int, serials: Sequence[int]) -> None:
+        self._order.add(rank, epoch, serials)
         if epoch > self._epoch:
             self._epoch, self._seen, self._processed = epoch, SerialSet(), 0
         if epoch == self._epoch:
@@ -78,8 +83,12 @@ class _DistinctSamples:
             self._processed += len(serials)
 
     @property
-    def pct(self) -> float | None:
+    def distinct_pct(self) -> float | None:
         return 100.0 * len(self._seen) / self._processed if self._processed else None
+
+    @property
+    def repeated_pct(self) -> float | None:
+        return self._order.repeated_pct(self._epoch)
 
 
 class Recorder:
@@ -91,8 +100,10 @@ class Recorder:
         self._period_end_ns = SAMPLE_PERIOD_NS
         self._next_strip_ns = FIRST_STRIP_NS
         self._strip_spans: list[Span] = []
+        self._shown_steps = 0
+        """Steps that were over at the last strip."""
         self._digest = hashlib.sha256()
-        self._distinct = _DistinctSamples()
+        self._seen = _SamplesOfEpoch()
         self.samples: list[Sample] = []
 
     @property
@@ -110,6 +121,10 @@ class Recorder:
         stream.watermark_ns = max(stream.watermark_ns, state.end_ns)
         self._strip_spans.extend(spans)
         return self._closed_periods()
+
+    def left(self, rank: int) -> None:
+        """A rank has ended its script. Others may go on without it."""
+        self._ranks[rank].left = True
 
     def finish(self, *, broke_off: bool) -> list[Outgoing]:
         """No rank will report again: close what is left.
@@ -129,19 +144,22 @@ class Recorder:
     def _closed_periods(self) -> list[Outgoing]:
         outgoing: list[Outgoing] = []
         while True:
-            live = [stream.watermark_ns for stream in self._ranks if not stream.ended]
-            reached_ns = min(live) if live else max((stream.watermark_ns for stream in self._ranks), default=0)
-            if reached_ns < self._period_end_ns:
+            if not self._is_known(self._period_end_ns):
                 return outgoing
             outgoing.append(self._tick(self._period_end_ns - SAMPLE_PERIOD_NS, self._period_end_ns))
             if self._period_end_ns >= self._next_strip_ns:
                 outgoing += self._strip()
             self._period_end_ns += SAMPLE_PERIOD_NS
 
+    def _is_known(self, end_ns: int) -> bool:
+        """Whether all that will be said of the period that ends then has been said."""
+        live = [stream.watermark_ns for stream in self._ranks if not (stream.ended or stream.left)]
+        reached_ns = min(live) if live else max((stream.watermark_ns for stream in self._ranks), default=0)
+        return reached_ns >= end_ns
+
     def _tick(self, start_ns: int, end_ns: int) -> Outgoing:
         self._count_samples(end_ns)
-        distinct_pct = self._distinct.pct
-        samples = [self._sample(rank, start_ns, end_ns, distinct_pct) for rank in range(len(self._ranks))]
+        samples = [self._sample(rank, start_ns, end_ns) for rank in range(len(self._ranks))]
         tick = tick_of(samples)
         self.samples += samples
         counted = {name: value for name, value in tick.items() if name != "apart"}
@@ -150,24 +168,24 @@ class Recorder:
 
     def _count_samples(self, end_ns: int) -> None:
         """Count the samples of the steps that ended by `end_ns`. Which epoch is the present one must not depend on the order of ranks."""
-        ended: list[tuple[int, Sequence[int]]] = []
-        for stream in self._ranks:
+        ended: list[tuple[int, int, Sequence[int]]] = []
+        for rank, stream in enumerate(self._ranks):
             while stream.trained and stream.trained[0][0].end_ns <= end_ns:
                 state, serials = stream.trained.popleft()
-                ended.append((_epoch(state), serials))
-        for epoch, serials in sorted(ended, key=lambda entry: entry[0]):
-            self._distinct.add(epoch, serials)
+                ended.append((epoch_of(state.progress), rank, serials))
+        for epoch, rank, serials in sorted(ended, key=lambda entry: entry[0]):
+            self._seen.add(rank, epoch, serials)
 
-    def _sample(self, rank: int, start_ns: int, end_ns: int, distinct_pct: float | None) -> Sample:
+    def _sample(self, rank: int, start_ns: int, end_ns: int) -> Sample:
         stream = self._ranks[rank]
         length_ns = end_ns - start_ns
         state = _state_at(stream.states, end_ns)
-        covered = stream.watermark_ns > start_ns
+        covered = stream.watermark_ns > start_ns or stream.left
         shares = _shares(stream.spans, start_ns, end_ns)
         while stream.spans and stream.spans[0].end_ns <= end_ns:
             stream.spans.popleft()
         busy, useful, spinning = (share / length_ns for share in shares)
-        epoch = _epoch(state)
+        epoch = epoch_of(state.progress)
         return Sample(
             rank=rank, end_ns=end_ns, step=state.step, epoch=epoch, epoch_pct=100.0 * (state.progress - epoch),
             gpu_util=100.0 * busy if covered else None,
@@ -177,17 +195,22 @@ class Recorder:
             power_w=pricing.power_w(self._config.gpu, busy=busy, sm_active=useful, spinning=spinning) if covered else None,
             learning_rate=state.learning_rate if covered else None,
             weights_apart=state.apart if covered else None,
-            distinct_pct=distinct_pct,
+            distinct_pct=self._seen.distinct_pct,
+            repeated_pct=self._seen.repeated_pct,
+            processes=state.processes if covered else None,
         )
 
     def _strip(self) -> list[Outgoing]:
-        """The last whole steps at kernel resolution, for slow motion."""
-        last = min((_state_at(stream.states, self._period_end_ns).step for stream in self._ranks), default=0) - 1
+        """The last whole steps at kernel resolution, or those about the last pause from training, for slow motion."""
+        whole = min((_state_at(stream.states, self._period_end_ns).step for stream in self._ranks), default=0)
+        pauses = [span.step for span in self._strip_spans if span.kind in PAUSES and self._shown_steps <= span.step < whole]
+        last = max(pauses, default=whole - 1)  # what happens every so many steps shall be seen once it does
+        self._shown_steps = whole
         wanted = range(max(0, last - STRIP_STEPS + 1), last + 1)
         steps = [span for span in self._strip_spans if span.step in wanted]
         # Loads run ahead: what the devices did for other steps inside this window belongs to the picture too.
         before = [span.end_ns for span in self._strip_spans if span.step == wanted.start - 1 and span.stream != "host"]
-        kept, self._strip_spans = self._strip_spans, [span for span in self._strip_spans if span.step >= last - STRIP_STEPS]
+        kept, self._strip_spans = self._strip_spans, [span for span in self._strip_spans if span.step >= whole - 1 - STRIP_STEPS]
         self._next_strip_ns += STRIP_EVERY_NS
         if not steps:
             return []
@@ -199,11 +222,6 @@ class Recorder:
         return [Outgoing(at_ns=self._period_end_ns, event="strip", data=data)]
 
 
-def _epoch(state: StepState) -> int:
-    """The last step of an epoch still belongs to it."""
-    return max(0, ceil(state.progress) - 1)
-
-
 def _state_at(states: list[StepState], at_ns: int) -> StepState:
     """The latest step that ended by `at_ns`; before the first one its figures hold already, with no progress."""
     index = bisect_right(states, at_ns, key=lambda state: state.end_ns)
@@ -211,7 +229,10 @@ def _state_at(states: list[StepState], at_ns: int) -> StepState:
         return states[index - 1]
     if states:
         first = states[0]
-        return StepState(end_ns=0, step=0, progress=0.0, learning_rate=first.learning_rate, memory_gib=first.memory_gib, apart=0.0)
+        return StepState(
+            end_ns=0, step=0, progress=0.0, learning_rate=first.learning_rate, memory_gib=first.memory_gib, apart=0.0,
+            processes=first.processes,
+        )
     return StepState(end_ns=0, step=0, progress=0.0, learning_rate=None, memory_gib=0.0, apart=0.0)
 
 

@@ -6,6 +6,7 @@ Must not start or stop a run; what is inside a record belongs to `record.py`.
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import json
 import os
@@ -14,6 +15,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -44,15 +46,21 @@ class Entry:
     created_s: float
     pace: Pace
     owner: str
+    backend_reason: str = ""
+    """Why it runs on these GPUs, virtual or real: one clause."""
     outcome: str | None = None
     expected: bool = False
+    hidden: bool = False
+    """Somebody is to find out what runs here: the config is not shown before `Runs.reveal`."""
 
     @property
     def good(self) -> bool:
         """Whether it may be shown as a result of the same config asked for here. What came from elsewhere has only its own id."""
-        if self.owner in (COLLECTOR, IMPORTED):
+        if self.owner in (COLLECTOR, IMPORTED) or self.hidden:
             return False
-        return self.outcome == "finished" or (self.outcome == "out_of_memory" and self.expected)
+        # That a config does not fit a virtual GPU is a figure like any other. On a real one, memory may have been somebody else's.
+        fell_over = self.outcome == "out_of_memory" and self.config.backend != "cuda"
+        return self.outcome == "finished" or self.expected or fell_over
 
 
 class RunFolder:
@@ -106,9 +114,13 @@ class RunFolder:
             self._collector_file.close()
             self._collector_file = None
 
-    def new_entry(self, config: RunConfig, pace: Pace, *, owner: str = "") -> Entry:
+    def new_entry(self, config: RunConfig, pace: Pace, *, owner: str = "", hidden: bool = False, backend_reason: str = "") -> Entry:
         """A new run in memory, under an id that says nothing about it."""
-        return Entry(run_id=secrets.token_hex(8), config=config, created_s=time.time(), pace=pace, owner=owner or self.owner)
+        run_id, created_s = secrets.token_hex(8), time.time()
+        return Entry(
+            run_id=run_id, config=config, created_s=created_s, pace=pace, owner=owner or self.owner, hidden=hidden,
+            backend_reason=backend_reason,
+        )
 
     def create(self, entry: Entry) -> None:
         """Its empty record. Raises OSError when it cannot be written; then nothing is left behind."""
@@ -125,13 +137,20 @@ class RunFolder:
         text = json.dumps(
             {
                 "run_id": entry.run_id, "key": entry.config.key, "config": entry.config.model_dump(), "created_s": entry.created_s,
-                "pace": entry.pace, "owner": entry.owner,
+                "pace": entry.pace, "owner": entry.owner, "hidden": entry.hidden, "backend_reason": entry.backend_reason,
             }
         )
         path = self.root / entry.run_id / "config.json"
         temporary = path.with_suffix(".new")
         temporary.write_text(text)
         temporary.replace(path)
+
+    def reveal(self, entry: Entry) -> Entry:
+        """The same run, no longer hidden. Where the disk refuses that, it is hidden again after a restart."""
+        entry = dataclasses.replace(entry, hidden=False)
+        with suppress(OSError):
+            self.write_config(entry)
+        return entry
 
     def load(self) -> list[Entry]:
         """All readable records, oldest first. A damaged one is left where it is and left out here."""
@@ -151,7 +170,8 @@ class RunFolder:
             end = last_end(path)
             return Entry(
                 run_id=run_id, config=parse_wide(head["config"]), created_s=float(head["created_s"]), pace=pace,
-                owner=str(head.get("owner", "")), outcome=str(end["outcome"]) if end else None, expected=bool(end and end.get("expected")),
+                owner=str(head.get("owner", "")), backend_reason=str(head.get("backend_reason", "")),
+                outcome=str(end["outcome"]) if end else None, expected=bool(end and end.get("expected")), hidden=bool(head.get("hidden")),
             )
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
@@ -183,6 +203,14 @@ class RunFolder:
         for run_id in removed:
             shutil.rmtree(self.path(run_id), ignore_errors=True)
         return removed
+
+
+def backend_reason_of(run_dir: Path) -> str:
+    """Why a run is on the GPUs it is on; empty where its config does not say."""
+    try:
+        return str(json.loads((run_dir / "config.json").read_text()).get("backend_reason", ""))
+    except (OSError, ValueError, AttributeError):
+        return ""
 
 
 def last_end(run_dir: Path) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ Owns adopting what an earlier server left, pruning, and ends that a full disk re
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from scenarios.run_ends import disk_sentence
@@ -19,7 +19,7 @@ class RunIndex:
     def __init__(self, folder: RunFolder, *, keep: int, default_keys: Collection[str]) -> None:
         self._folder = folder
         self._keep = keep
-        self._default_keys = default_keys
+        self._spared = set(default_keys)
         self._entries: dict[str, Entry] = {}
         self._best: dict[str, str] = {}
         self._unwritten: dict[str, dict[str, Any]] = {}
@@ -41,6 +41,14 @@ class RunIndex:
         run_id = self._best.get(key)
         return None if run_id is None else self._entries[run_id]
 
+    def reveal(self, run_id: str) -> None:
+        """From now on the config of a run that is over may be shown."""
+        entry = self._entries.get(run_id) or self._folder.read(run_id)
+        if entry is not None:
+            entry = self._folder.reveal(entry)
+            if run_id in self._entries:
+                self._entries[run_id] = entry
+
     def unwritten_end(self, run_id: str) -> dict[str, Any] | None:
         return self._unwritten.get(run_id)
 
@@ -57,6 +65,10 @@ class RunIndex:
         self._unwritten[entry.run_id] = end_data("failed", disk_sentence(failure), error=str(failure))
         self._add(dataclasses.replace(entry, outcome="failed"))
         self._prune()
+
+    def spare(self, keys: Iterable[str]) -> None:
+        """Keep the newest good record of these configs too when old ones are removed."""
+        self._spared.update(keys)
 
     def add(self, entry: Entry) -> None:
         """A run that is over."""
@@ -83,7 +95,7 @@ class RunIndex:
     def _prune(self) -> None:
         if len(self._entries) <= self._keep:
             return
-        spared = {run_id for key, run_id in self._best.items() if key in self._default_keys}
+        spared = {run_id for key, run_id in self._best.items() if key in self._spared}
         for run_id in self._folder.prune(list(self._entries.values()), keep=self._keep, spared=spared):
             entry = self._entries.pop(run_id)
             self._unwritten.pop(run_id, None)

@@ -12,6 +12,10 @@ from typing import Literal
 Priority = Literal["visitor", "background"]
 
 
+class QueueFull(ValueError):
+    """Too many runs wait; the text is for people."""
+
+
 class RunQueue:
     """First come, first served within a priority. Not thread-safe: its owner holds a lock."""
 
@@ -46,10 +50,12 @@ class RunQueue:
             self._lines["background"].remove(run_id)
             self._lines["visitor"].append(run_id)
 
-    def pop(self) -> str | None:
+    def pop(self, may_start: Callable[[str], bool] = lambda run_id: True) -> str | None:
+        """The first that may start now."""
         for line in self._lines.values():
-            if line:
-                return line.pop(0)
+            for index, run_id in enumerate(line):
+                if may_start(run_id):
+                    return line.pop(index)
         return None
 
     def place(self, run_id: str) -> int | None:

@@ -16,7 +16,8 @@ from contextlib import suppress
 from typing import Any, cast
 
 from scenarios import launcher_client
-from scenarios.active_run import ActiveRun, Run, expected_s, live_run, past_run
+from scenarios.active_run import ActiveRun, Run, cut_sentence, expected_s, free_places, gpus_taken, live_run, past_run, remaining_s
+from scenarios.backend import Choice, choose, resolved
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
 from scenarios.launcher_keeper import TRIES, LauncherKeeper
@@ -25,7 +26,7 @@ from scenarios.record import COMPUTED
 from scenarios.run_ends import crash_sentence, disk_sentence, wait_gone
 from scenarios.run_folder import RUN_ID, Entry, Pace, RunFolder, has_begun, last_end
 from scenarios.run_index import RunIndex
-from scenarios.run_queue import Priority, RunQueue, wait_s
+from scenarios.run_queue import Priority, QueueFull, RunQueue, wait_s
 from scenarios.settings import Settings, load_settings
 
 __all__ = ["QueueFull", "Run", "Runs", "get_runs"]
@@ -39,15 +40,9 @@ STOP_GRACE_S = 3.0
 """How long a supervisor may take to end a stopped run in good order."""
 KILL_GRACE_S = 3.0
 """How long the launcher may take to report a killed run; then it hangs, and is killed too."""
-SHOWN_PER_PLACE = 8
-"""Computed runs still being shown at 1x, for each place for computing."""
 RUNNING_NICE = 5
 START_LIMIT_S = 120.0
 """How long a run may wait for a launcher that is still importing."""
-
-
-class QueueFull(ValueError):
-    """Too many runs wait; the text is for people."""
 
 
 class Runs:
@@ -78,20 +73,25 @@ class Runs:
 
     # What pages and feed ask for
 
-    def start(self, config: RunConfig, *, viewer: str, pace: Pace = "live", priority: Priority = "visitor") -> Run:
+    def start(
+        self, config: RunConfig, *, viewer: str, pace: Pace = "live", priority: Priority = "visitor", hidden: bool = False,
+        choice: Choice | None = None,
+    ) -> Run:
         """Run `config` for `viewer` (any token; "" for nobody): a new run, or the equal one that is in flight.
 
-        A run that cannot be recorded comes back as failed, with the reason. Raises QueueFull, with a message.
+        `hidden`: what runs is to be found out; it is shared with nobody, and virtual, as what it was drawn by. `choice`: as made before.
+        One that cannot be recorded comes back as failed, with the reason. Raises ValueError where `choose` does; QueueFull, with a message.
         """
+        choice = Choice(config=config, reason="") if hidden else choice or choose(config)
         with self._lock:
             self._launcher.ensure()
-            active = self._joinable(config, pace)
+            active = None if hidden else self._joinable(choice.config, pace)
             if active is None:
                 if viewer and sum(viewer in active.viewers for active in self._active.values()) >= RUNS_PER_VIEWER:
                     raise QueueFull(f"You have {RUNS_PER_VIEWER} runs under way already. Please let one end first.")
                 if len(self._queue) >= self.settings.queue_limit:
                     raise QueueFull(f"{len(self._queue)} runs are waiting already. Please try again in a minute.")
-                entry = self.folder.new_entry(config, pace)
+                entry = self.folder.new_entry(choice.config, pace, hidden=hidden, backend_reason=choice.reason)
                 try:
                     self.folder.create(entry)
                 except OSError as error:
@@ -123,20 +123,31 @@ class Runs:
                 active.stop_asked_s = time.monotonic()
                 self._launcher.send({"stop": run_id})
 
-    def get(self, run_id: str) -> Run | None:
-        """The run as it is now; None for an unknown or malformed id."""
+    def get(self, run_id: str, *, hidden: bool = False) -> Run | None:
+        """The run as it is now; None for an unknown or malformed id, and for a hidden run unless `hidden` ones are asked for."""
         if not RUN_ID.fullmatch(run_id):
             return None
         with self._lock:
-            if run_id in self._active:
-                return self._view(self._active[run_id])
-            entry = self._index.get(run_id) or self.folder.read(run_id)
-            return None if entry is None else self._past_view(entry)
+            active = self._active.get(run_id)
+            entry = active.entry if active else self._index.get(run_id) or self.folder.read(run_id)
+            if entry is None or (entry.hidden and not hidden):
+                return None
+            return self._view(active) if active else self._past_view(entry)
+
+    def reveal(self, run_id: str) -> None:
+        """What runs under this id is no longer to be found out."""
+        with self._lock:
+            active = self._active.get(run_id)
+            if active is None:
+                self._index.reveal(run_id)
+            else:
+                active.entry = self.folder.reveal(active.entry)
 
     def recording(self, config: RunConfig) -> Run | None:
         """The newest equal run that ended as it should; never one that failed or was cut off."""
+        key = resolved(config).key  # before the lock: the driver may have to be asked
         with self._lock:
-            entry = self._index.best(config.key)
+            entry = self._index.best(key)
             return None if entry is None else self._past_view(entry)
 
     def note(self, entry: Entry) -> None:
@@ -145,9 +156,11 @@ class Runs:
             self._index.add(entry)
 
     def measure_in_background(self, configs: Iterable[RunConfig]) -> None:
-        """Record each of `configs` once per data folder, while nobody waits. A visitor's run pushes it aside."""
+        """Record each of `configs` once per data folder, while nobody waits, and keep it. A visitor's run pushes it aside."""
+        configs = [resolved(config) for config in configs]
         with self._lock:
             self._to_measure.extend(config for config in configs if config not in self._to_measure)
+            self._index.spare(config.key for config in self._to_measure)
             self._dispatch()
 
     def health(self) -> dict[str, Any]:
@@ -195,7 +208,8 @@ class Runs:
     def _enter(self, entry: Entry, priority: Priority, *, measuring: bool = False) -> ActiveRun:
         active = ActiveRun(entry=entry, priority=priority, measuring=measuring)
         self._active[entry.run_id] = active
-        self._in_flight[entry.config.key] = entry.run_id
+        if not entry.hidden:
+            self._in_flight[entry.config.key] = entry.run_id
         return active
 
     def _promote(self, active: ActiveRun, pace: Pace) -> None:
@@ -213,24 +227,23 @@ class Runs:
             while (run_id := self._queue.pop()) is not None:
                 self._conclude(self._active[run_id], "failed", self._launcher.broken)
             return
-        while self._free_places() > 0:
-            run_id = self._queue.pop() or self._next_measurement()
+        while free_places(self._active.values(), self.settings.live_runs) > 0:
+            run_id = self._queue.pop(self._may_start) or self._next_measurement()
             if run_id is None:
-                return
+                break
             self._launch(self._active[run_id])
         leaving = sum(active.occupies and active.ending is not None for active in self._active.values())
         giving_way = [active for active in self._active.values() if active.gives_way]
         for active in giving_way[: max(0, self._queue.visitors() - leaving)]:
             self._push_aside(active)
 
-    def _free_places(self) -> int:
-        """Places for computing. Runs that are only being shown cost little, but not nothing."""
-        occupied = sum(active.occupies for active in self._active.values())
-        shown = sum(active.live for active in self._active.values()) - occupied
-        return min(self.settings.live_runs - occupied, self.settings.live_runs * SHOWN_PER_PLACE - shown)
+    def _may_start(self, run_id: str) -> bool:
+        return not gpus_taken(self._active.values(), self._active[run_id].entry.config)
 
     def _next_measurement(self) -> str | None:
         while self._to_measure and self._launcher.ready:
+            if gpus_taken(self._active.values(), self._to_measure[0]):
+                return None
             config = self._to_measure.popleft()
             if self._index.best(config.key) or config.key in self._in_flight:
                 continue
@@ -287,7 +300,7 @@ class Runs:
                     self._ended(active, 0, None)
                 else:
                     broke_off = f"{text} The run broke off at {{t}}." if active.pid else self._launcher.broken or text
-                    sentence = self._cut_sentence(active) or broke_off
+                    sentence = cut_sentence(active, self.settings.run_limit_s) or broke_off
                     self._conclude(active, active.ending or "failed", sentence, text)
             self._dispatch()
 
@@ -298,9 +311,10 @@ class Runs:
         end = last_end(self.folder.path(active.entry.run_id))
         if end is None:
             sentence, text = crash_sentence(self.folder.path(active.entry.run_id), status, error)
-            self._conclude(active, active.ending or "failed", self._cut_sentence(active) or sentence, None if active.ending else text)
+            sentence = cut_sentence(active, self.settings.run_limit_s) or sentence
+            self._conclude(active, active.ending or "failed", sentence, None if active.ending else text)
             return
-        if end["outcome"] in ("finished", "out_of_memory") and active.started_s is not None:
+        if (end["outcome"] in ("finished", "out_of_memory") or end.get("expected")) and active.started_s is not None:
             self._computing_s[active.entry.config.key] = (active.computed_s or time.monotonic()) - active.started_s
         self._leave(active, dataclasses.replace(active.entry, outcome=str(end["outcome"]), expected=bool(end.get("expected"))))
 
@@ -312,13 +326,6 @@ class Runs:
         if self._in_flight.get(entry.config.key) == entry.run_id:
             del self._in_flight[entry.config.key]
         self._index.add(entry)
-
-    def _cut_sentence(self, active: ActiveRun) -> str | None:
-        if active.ending == "timeout":
-            return f"The run took longer than {self.settings.run_limit_s:.0f} s and was ended at {{t}}."
-        if active.ending == "stopped":
-            return "It gave way to a visitor's run at {t}." if active.measuring and not active.viewers else "Stopped at {t}."
-        return None
 
     def _watch(self) -> None:
         """The second line of every limit: supervisors and the launcher enforce their own."""
@@ -364,22 +371,16 @@ class Runs:
         place = self._queue.place(entry.run_id)
         return live_run(
             active, self.folder.path(entry.run_id), place=place, wait_s=None if place is None else self._wait_s(place),
-            recording=self._index.best(entry.config.key),
+            recording=None if entry.hidden else self._index.best(entry.config.key),
         )
 
     def _past_view(self, entry: Entry) -> Run:
         return past_run(entry, self.folder.path(entry.run_id), self._index.unwritten_end(entry.run_id))
 
     def _wait_s(self, place: int) -> float:
-        waiting = [self._active[run_id] for run_id in self._queue]
-        now_s = time.monotonic()
-        remaining_s = [
-            0.5 if active.gives_way or active.ending else max(0.5, self._expected_s(active) - (now_s - (active.began_s or now_s)))
-            for active in self._active.values()
-            if active.occupies
-        ]
-        ahead_s = [self._expected_s(active) for active in waiting]
-        return round(wait_s(place, slots=self.settings.live_runs, remaining_s=remaining_s, ahead_s=lambda n: ahead_s[n - 1]), 1)
+        left_s = [remaining_s(active, self._expected_s(active)) for active in self._active.values() if active.occupies]
+        ahead_s = [self._expected_s(self._active[run_id]) for run_id in self._queue]
+        return round(wait_s(place, slots=self.settings.live_runs, remaining_s=left_s, ahead_s=lambda n: ahead_s[n - 1]), 1)
 
     def _expected_s(self, active: ActiveRun) -> float:
         return expected_s(self._computing_s.get(active.entry.config.key), self.settings.run_limit_s)

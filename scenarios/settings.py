@@ -40,6 +40,17 @@ class Settings(BaseModel):
     """Open live feeds of one network address. A class often shares one."""
     collect_token: str = Field(default="", repr=False)
     """Secret by which ranks on a cluster post their samples to `/collect/RUN`, at least 16 characters; without one nothing is collected."""
+    database_url: str = Field(default="", repr=False)
+    """PostgreSQL database that holds the store instead of a file in the data folder: `postgresql://USER:PASSWORD@HOST:PORT/NAME`."""
+    lessons_dir: Path | None = None
+    """Folder with lessons of your own, shown after the built-in ones."""
+    preview: bool = False
+    """Show unfinished lessons, their faults and every stage to everybody: for writing lessons, set by `python -m lessons preview`."""
+
+    @field_validator("lessons_dir", mode="before")
+    @classmethod
+    def _no_folder(cls, value: object) -> object:
+        return None if value == "" else value
 
     @field_validator("collect_token")
     @classmethod
@@ -47,6 +58,17 @@ class Settings(BaseModel):
         if value and not re.fullmatch(r"[!-~]{16,256}", value):
             raise ValueError("must be 16 to 256 visible characters without spaces")
         return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgresql(cls, value: str) -> str:
+        if value and not re.fullmatch(r"postgres(ql)?://[!-~]{1,2000}", value):
+            raise ValueError("must begin with postgresql:// and hold no spaces")
+        return re.sub(r"^postgres://", "postgresql://", value)
+
+
+SECRETS = ("collect_token", "database_url")
+"""Never printed, not even where they are refused."""
 
 
 def load_settings(environ: dict[str, str] | None = None) -> Settings:
@@ -60,6 +82,6 @@ def load_settings(environ: dict[str, str] | None = None) -> Settings:
         return Settings.model_validate(values)
     except ValidationError as error:
         name, rest = fault_line(error, Settings).split("=", 1)
-        if name == "collect_token":  # a secret, even where it is too short
+        if name in SECRETS:
             rest = f"(not shown): {rest.rpartition(': ')[2]}"
         raise ValueError(f"{PREFIX}{name.upper()}={rest}") from None

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from scenarios.active_run import COMPUTE_S
+from scenarios.backend import alike
 from scenarios.config import RunConfig
 from scenarios.record import end_of
 from scenarios.runs import QueueFull, Run, Runs, get_runs
@@ -277,7 +278,7 @@ class Sweeps:
 
 
 def _fresh(plan: SweepPlan) -> list[Point]:
-    return [Point(value=value, config=config) for value, config in zip(plan.values, plan.points, strict=True)]
+    return [Point(value=value, config=config) for value, config in zip(plan.values, alike(plan.points), strict=True)]
 
 
 def _ended(point: Point, run: Run) -> Point:

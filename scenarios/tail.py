@@ -31,13 +31,30 @@ KEPT_AT_HEAD = 3
 """What comes before the first tick: it says what the ticks mean."""
 FINISHED_KEPT = 8
 
+UNTOLD = "It has ended. What the figures say is for you to find out."
+"""Instead of the sentence about a run that hides what it is."""
+
 HEARTBEAT = b": still here\n\n"
+
+TELLING = ("processes",)
+"""Figures of a whole run that one cause alone has, and that no picture shows."""
 
 
 def frame(event: str, data: dict[str, Any], event_id: int | None = None) -> bytes:
     """One server-sent event."""
     head = "" if event_id is None else f"id: {event_id}\n"
     return f"{head}event: {event}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+
+
+def _untold(event: str, data: dict[str, Any]) -> dict[str, Any]:
+    """An event of a run that is to be found out, without what would name its cause."""
+    data = {name: value for name, value in data.items() if name not in TELLING}
+    if event != "end":
+        return data
+    summary = data.get("summary")
+    if summary is not None:
+        data["summary"] = {name: value for name, value in summary.items() if name not in TELLING}
+    return {**data, "sentence": UNTOLD, "meaning": None}
 
 
 class Viewer:
@@ -190,6 +207,8 @@ class Tail:
 
     def _add(self, event_id: int, event: str, data: dict[str, Any]) -> None:
         self._notice = b""
+        if self.run.hidden:
+            data = _untold(event, data)
         self._frames.append(frame(event, data, event_id))
         self._ids.append(event_id)
         self._bytes += len(self._frames[-1])
@@ -223,7 +242,7 @@ class Hub:
         tail = self._tails.get(run_id) or self._finished.get(run_id)
         if tail is not None:
             return tail
-        run = await asyncio.to_thread(self._runs.get, run_id)
+        run = await asyncio.to_thread(self._runs.get, run_id, hidden=True)
         if run is None:
             return None
         tail = self._tails.setdefault(run_id, Tail(run))
@@ -242,7 +261,7 @@ class Hub:
             for run_id, tail in list(self._tails.items()):
                 tail.poll()
                 if tail.needs_state():
-                    run = await asyncio.to_thread(self._runs.get, run_id)
+                    run = await asyncio.to_thread(self._runs.get, run_id, hidden=True)
                     if run is not None:
                         tail.learn(run)
                 for viewer in tail.viewers if self.closing else tail.stalled():

@@ -6,16 +6,23 @@ Owns the shapes only. Must not measure, store or draw anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Stream = Literal["host", "compute", "copy", "comm"]
 """`host` is the rank's Python thread; the others are CUDA streams of its GPU."""
 
-Kind = Literal["load", "copy", "decode", "forward", "backward", "optimizer", "all_reduce", "scatter", "spin", "wait"]
-"""`spin` is a collective's kernel waiting for the last rank; `wait` is the host waiting; `scatter` is the host hand-off."""
+Kind = Literal[
+    "load", "copy", "decode", "forward", "backward", "optimizer", "all_reduce", "scatter", "spin", "wait", "validate", "checkpoint",
+    "replicate",
+]
+"""`spin` is a collective's kernel waiting for the last rank; `wait` is the host waiting; `scatter` is the host hand-off. `validate` is all
+that a pass over held-out samples takes, on the host or the GPU; `checkpoint` is the host writing one. `replicate` is what copying a
+network from one GPU to others takes, and summing their gradients on it, on the host or between the GPUs."""
 
 STREAMS: tuple[Stream, ...] = ("host", "compute", "copy", "comm")
-KINDS: tuple[Kind, ...] = ("load", "copy", "decode", "forward", "backward", "optimizer", "all_reduce", "scatter", "spin", "wait")
+KINDS: tuple[Kind, ...] = get_args(Kind)
+PAUSES: tuple[Kind, ...] = ("validate", "checkpoint")
+"""What interrupts training every so many steps."""
 
 SAMPLE_PERIOD_NS = 200_000_000
 """nvidia-smi's sample period is 1/6 s to 1 s (NVML API reference, nvmlUtilization_t); ours is 1/5 s."""
@@ -61,3 +68,8 @@ class Sample:
     """Relative distance of this rank's parameters from rank 0's. Not part of the digest."""
     distinct_pct: float | None = None
     """Of the samples trained on so far in the present epoch, over all ranks, the percentage that are distinct; the same on every rank."""
+    repeated_pct: float | None = None
+    """Of the steps so far in the present epoch, over all ranks, the percentage that saw the same samples in the same order as in the epoch
+    before; the same on every rank."""
+    processes: int | None = None
+    """Processes that hold a CUDA context on this GPU."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from scenarios.analysis.pieces import Piece, by_rank, pieces, steady_window, step_ends
-from scenarios.record import spans_of
-from scenarios.telemetry import Kind, Span
+from scenarios.telemetry import PAUSES, Kind, Span
 
-Part = Literal["decode", "forward", "backward", "optimizer", "all_reduce", "hand_off", "spin", "copy", "wait", "input", "launch"]
+Part = Literal[
+    "decode", "forward", "backward", "optimizer", "all_reduce", "hand_off", "spin", "copy", "replicate", "validate", "checkpoint", "wait",
+    "input", "launch",
+]
 
 PART_LABELS: dict[Part, str] = {
     "decode": "Decoding",
@@ -26,22 +27,30 @@ PART_LABELS: dict[Part, str] = {
     "hand_off": "Handing data over",
     "spin": "Spinning in a collective",
     "copy": "Copy to the GPU",
+    "replicate": "Replicating the network",
+    "validate": "Validating",
+    "checkpoint": "Idle: writing a checkpoint",
     "wait": "Idle: another rank is late",
     "input": "Idle: the loader is late",
     "launch": "Idle: launching is slow",
 }
-"""Parts in the order in which they are drawn: useful work, communication, idle time."""
+"""Parts in the order in which they are drawn: training, communication, pauses from training, idle time."""
 
 PARTS: tuple[Part, ...] = tuple(PART_LABELS)
 WORK: tuple[Part, ...] = ("decode", "forward", "backward", "optimizer")
-IDLE: tuple[Part, ...] = ("wait", "input", "launch")
+IDLE: tuple[Part, ...] = ("checkpoint", "wait", "input", "launch")
 
 WARM_UP_STEPS = 2
 """DDP rebuilds its gradient buckets after the first iteration; the summary leaves the same steps out."""
 
-_WORK_OF: dict[Kind, Part] = {"decode": "decode", "forward": "forward", "backward": "backward", "optimizer": "optimizer"}
-_COLLECTIVE_OF: dict[Kind, Part] = {"all_reduce": "all_reduce", "spin": "spin", "scatter": "hand_off"}
-_HOST_OF: dict[Kind, Part] = {"load": "input", "wait": "wait", "scatter": "hand_off"}
+_WORK_OF: dict[Kind, Part] = {
+    "decode": "decode", "forward": "forward", "backward": "backward", "optimizer": "optimizer", "validate": "validate",
+}
+_COLLECTIVE_OF: dict[Kind, Part] = {"all_reduce": "all_reduce", "spin": "spin", "scatter": "hand_off", "replicate": "replicate"}
+_HOST_OF: dict[Kind, Part] = {
+    "load": "input", "wait": "wait", "scatter": "hand_off", "validate": "validate", "checkpoint": "checkpoint",
+    "replicate": "replicate", "optimizer": "wait",  # of another GPU that the same host drives
+}
 
 Lane = Literal["gpu", "beside"]
 """`gpu` is what the breakdown counts; `beside` is what communication and copies do meanwhile, hidden or not."""
@@ -126,11 +135,6 @@ def breakdown(spans: Iterable[Span], *, warm_up_steps: int = WARM_UP_STEPS) -> t
     return tuple(found)
 
 
-def breakdown_of_run(run_dir: Path) -> tuple[RankBreakdown, ...]:
-    """`breakdown` of a record."""
-    return breakdown(spans_of(run_dir))
-
-
 def gpu_shares(spans: Iterable[Span], *, warm_up_steps: int = WARM_UP_STEPS) -> tuple[GpuShares, ...]:
     """Per rank, over its steady steps; with `warm_up_steps=0` from its first kernel or copy to its last, as profilers do."""
     found = []
@@ -160,12 +164,17 @@ def gpu_shares(spans: Iterable[Span], *, warm_up_steps: int = WARM_UP_STEPS) -> 
 
 
 def timeline(spans: Iterable[Span], *, ranks: Collection[int] | None = None, steps: int = 2) -> tuple[Segment, ...]:
-    """The last `steps` whole steps of the chosen ranks (all by default) on one clock, for drawing."""
+    """The last `steps` whole steps of the chosen ranks (all by default) on one clock, for drawing.
+
+    Where training pauses every so many steps, the last ones that hold such a pause.
+    """
     chosen = {rank: mine for rank, mine in by_rank(spans).items() if ranks is None or rank in ranks}
     ends = {rank: list(step_ends(mine).values()) for rank, mine in chosen.items()}
     whole = min((len(times) for times in ends.values()), default=0)
     if whole < 2:
         return ()
+    pauses = [span.step for mine in chosen.values() for span in mine if span.kind in PAUSES and span.step < whole]
+    whole = max([step for step in pauses if step > 0], default=whole - 1) + 1
     # One window for all: from when the first of them began these steps to when the last ended.
     shown = min(steps, whole - 1)
     start_ns = min(times[whole - 1 - shown] for times in ends.values())
@@ -193,7 +202,7 @@ def _without_kernel(piece: Piece) -> Part:
     if piece.comm is not None:
         return _COLLECTIVE_OF[piece.comm.kind]
     if piece.compute is not None:  # between two kernels of one phase
-        return "launch"
+        return "launch" if piece.compute.kind != "validate" else "validate"
     if piece.copy is not None:
         return "copy"
     # A host that neither loads nor waits is launching. It never waits for its own GPU here, for that has nothing to do.

@@ -1,6 +1,6 @@
 """Why a run is as fast as it is: ranked causes, each with the figures that speak for it and how sure that is.
 
-Owns the verdict: what is enough, the ranking, the words. The causes are judged in `causes.py`. Works from samples, spans and the
+Owns the verdict: what is enough, the ranking, the words. The causes are judged in `causes*.py`. Works from samples, spans and the
 record's head alone, never from the experiment's name or configuration, so that it may be asked about a run that hides them.
 """
 
@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scenarios.analysis.causes import CAUSES, Finding, healthy
+from scenarios.analysis.causes import CAUSES, healthy
 from scenarios.analysis.figures import Figures, figures
-from scenarios.record import head_of, samples_of, spans_of
+from scenarios.analysis.findings import Finding
+from scenarios.analysis.measured_spans import spans_of_run
+from scenarios.record import head_of, samples_of
 from scenarios.telemetry import Sample, Span
 
 ENOUGH_PERIODS = 3
@@ -74,7 +76,7 @@ def diagnose(samples: Sequence[Sample], spans: Iterable[Span], head: Mapping[str
 
 def diagnose_run(run_dir: Path) -> Diagnosis:
     """`diagnose` of a record."""
-    return diagnose(samples_of(run_dir), spans_of(run_dir), head_of(run_dir))
+    return diagnose(samples_of(run_dir), spans_of_run(run_dir), head_of(run_dir))
 
 
 def _missing(found: Figures) -> str:

@@ -24,6 +24,7 @@ THREAD_NAMES = {0: "host", STEPS_THREAD: "steps", 7: "compute stream", 13: "copy
 KERNEL_NAMES: dict[Kind, str] = {
     "all_reduce": "ncclDevKernel_AllReduce",
     "scatter": "ncclDevKernel_SendRecv",
+    "replicate": "ncclDevKernel_Broadcast and _Reduce",
     "spin": "ncclDevKernel (waits for the last rank)",
     "copy": "Memcpy (pinned memory)",
 }
@@ -42,21 +43,24 @@ FULL = 0.995
 
 def chrome_trace(run_dir: Path) -> dict[str, Any]:
     """The whole run as one trace."""
-    return {"traceEvents": list(trace_events(spans_of(run_dir))), "displayTimeUnit": "ms", "source": source_of(run_dir)}
+    source = source_of(run_dir)
+    return {"traceEvents": list(trace_events(spans_of(run_dir), source=source)), "displayTimeUnit": "ms", "source": source}
 
 
 def trace_lines(run_dir: Path) -> Iterator[str]:
     """`chrome_trace` as JSON text, one event at a time: a long run's spans need not fit in memory."""
-    yield from _json_text({"displayTimeUnit": "ms", "source": source_of(run_dir)}, trace_events(spans_of(run_dir)))
+    source = source_of(run_dir)
+    yield from _json_text({"displayTimeUnit": "ms", "source": source}, trace_events(spans_of(run_dir), source=source))
 
 
 def rank_trace_lines(run_dir: Path, rank: int) -> Iterator[str]:
     """One rank's trace as JSON text, as torch.profiler writes one file a rank and HTA reads them."""
+    source = source_of(run_dir)
     head = {
-        "schemaVersion": 1, "displayTimeUnit": "ms", "source": source_of(run_dir),
+        "schemaVersion": 1, "displayTimeUnit": "ms", "source": source,
         "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": ranks_of(run_dir)},
     }
-    yield from _json_text(head, trace_events(span for span in spans_of(run_dir) if span.rank == rank))
+    yield from _json_text(head, trace_events((span for span in spans_of(run_dir) if span.rank == rank), source=source))
 
 
 def write_rank_traces(run_dir: Path, folder: Path) -> list[Path]:
@@ -77,8 +81,8 @@ def ranks_of(run_dir: Path) -> int:
     return gpus if isinstance(gpus, int) else 0
 
 
-def trace_events(spans: Iterable[Span]) -> Iterator[Event]:
-    """The events of `spans`, which come in the order of writing."""
+def trace_events(spans: Iterable[Span], *, source: str = "virtual") -> Iterator[Event]:
+    """The events of `spans`, which come in the order of writing. Of a real GPU, how busy a span was and with what is not known."""
     step_start_us: dict[int, int] = {}
     for number, span in enumerate(spans, FIRST_CORRELATION):
         if span.rank not in step_start_us:
@@ -90,7 +94,7 @@ def trace_events(spans: Iterable[Span]) -> Iterator[Event]:
         # HTA finds a kernel's step by the host call that launched it. Single launches are not modelled: the call stands at the kernel.
         call = "cudaMemcpyAsync" if span.stream == "copy" else "cudaLaunchKernel"
         yield _event(span, call, "cuda_runtime", STEPS_THREAD, span.start_ns, span.start_ns, {"correlation": number})
-        yield from _kernels(span, number)
+        yield from _kernels(span, number, known=source != "nvml")
         if span.kind == "optimizer":
             end_us = _microseconds(span.end_ns)
             yield {
@@ -100,13 +104,13 @@ def trace_events(spans: Iterable[Span]) -> Iterator[Event]:
             step_start_us[span.rank] = end_us
 
 
-def _kernels(span: Span, correlation: int) -> Iterator[Event]:
+def _kernels(span: Span, correlation: int, *, known: bool) -> Iterator[Event]:
     """One kernel; several where launch gaps lie between them, the first and the last at the span's ends."""
     name = KERNEL_NAMES.get(span.kind, span.kind)
     category = "gpu_memcpy" if span.stream == "copy" else "kernel"
     args = {
         "device": span.rank, "stream": THREADS[span.stream], "correlation": correlation, "step": span.step,
-        "busy_us": span.busy_ns / 1000, "sm_active": round(span.sm_active, 4),
+        **({"busy_us": span.busy_ns / 1000, "sm_active": round(span.sm_active, 4)} if known else {}),
     }
     length_ns = span.end_ns - span.start_ns
     count = 1

@@ -10,11 +10,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from scenarios.cards import UNKNOWN_CARD, Card
+from scenarios.catalog import patience_s
 from scenarios.cluster.wire import LONGEST_STEP_NS, Hello
 from scenarios.config import RunConfig
-from scenarios.rank_messages import Message, unpack_serials, unpack_span
+from scenarios.measured_recorder import MeasuredRecorder, recorder_of
+from scenarios.rank_messages import Message, unpack_floats, unpack_serials, unpack_span
 from scenarios.record_writer import RecordWriter
-from scenarios.recorder import Outgoing, Recorder, StepState
+from scenarios.recorder import Outgoing, StepState
 from scenarios.summary import Tally
 from scenarios.verdict import Failure, neutral, outcome_of, run_end, run_head
 
@@ -30,15 +33,17 @@ class Assembly:
     def __init__(self, config: RunConfig, record: RecordWriter, *, recorded_s: float) -> None:
         self.config = config
         self._record = record
-        self._recorder = Recorder(config)
+        self._recorder = recorder_of(config)
+        self._recorded_s = recorded_s
+        self._card: Card | None = None
         self._tally = Tally(config=config)
         self._hellos: dict[int, Hello] = {}
         self._last: dict[int, Message] = {}
+        self._read_ns: dict[int, int] = {}
         self._done: set[int] = set()
         self._failures: dict[int, Failure] = {}
         self._running = False
         record.event("state", {"state": "starting"})
-        record.event("head", run_head(config, recorded_s=recorded_s))
 
     @property
     def failed(self) -> bool:
@@ -58,7 +63,7 @@ class Assembly:
         """The same for messages in a row: none of them is taken by it."""
         greeted = rank in self._hellos
         ended = rank in self._done or rank in self._failures
-        end_ns = self._end_ns(rank)
+        end_ns, read_ns = self._end_ns(rank), self._read_ns.get(rank, 0)
         for message in messages:
             if message["kind"] == "hello":
                 if greeted:
@@ -76,17 +81,30 @@ class Assembly:
                 if not 0 <= message["end_ns"] - end_ns <= LONGEST_STEP_NS:
                     raise ValueError(f"Rank {rank} must end step {message['step']} at most 600 s after the one before it, and not earlier.")
                 end_ns = message["end_ns"]
+            if message["kind"] == "reading":
+                if not 0 < message["end_ns"] - read_ns <= LONGEST_STEP_NS:
+                    raise ValueError(f"Rank {rank} must send its GPU's readings in the order of time, at most 600 s apart.")
+                read_ns = message["end_ns"]
 
     def take(self, rank: int, message: Message) -> None:
         """Raises OSError when the record cannot be written."""
         kind = message["kind"]
         if kind == "hello":
-            self._hellos[rank] = Hello.model_validate(message)
+            theirs = Hello.model_validate(message)
+            if not self._hellos:
+                self._head(theirs)
+            self._hellos[rank] = theirs
         elif kind == "step":
             self._step(rank, message)
             self._last[rank] = {"end_ns": message["end_ns"], "step": message["step"]}
+        elif kind == "reading" and isinstance(self._recorder, MeasuredRecorder):
+            self._read_ns[rank] = message["end_ns"]
+            self._show(self._recorder.reading(rank, message["end_ns"], message["gpu"]))
+        elif kind == "lane" and isinstance(self._recorder, MeasuredRecorder):
+            self._show(self._recorder.lose(rank, message["message"]))
         elif kind == "done":
             self._done.add(rank)
+            self._recorder.left(rank)
             self._tally.checksums[rank] = message["checksum"]
         else:
             text = neutral(message["traceback"] or message["message"], self.config.scenario)
@@ -101,15 +119,25 @@ class Assembly:
         outcome = "finished" if not failures else outcome_of(failures)
         if failures and all(failure.kind == ENDED for failure in failures):
             outcome = "stopped"
-        if outcome in ("finished", "out_of_memory", "failed"):
+        if outcome in ("finished", "out_of_memory", "timeout", "failed") or isinstance(self._recorder, MeasuredRecorder):
             self._show(self._recorder.finish(broke_off=outcome != "finished"))
-        limit_s = next((theirs.collective_limit_s for theirs in self._hellos.values()), 0.0)
+        limit_s = patience_s(self.config.scenario, next((theirs.collective_limit_s for theirs in self._hellos.values()), 0.0))
         end = run_end(
-            self.config, self._tally, self._recorder, outcome=outcome, failures=failures, run_limit_s=limit_s, collective_limit_s=limit_s
+            self.config, self._tally, self._recorder, outcome=outcome, failures=failures, run_limit_s=limit_s, collective_limit_s=limit_s,
+            card=self._card,
         )
+        if isinstance(self._recorder, MeasuredRecorder) and self._recorder.lanes:
+            end["lanes"] = {str(rank): message for rank, message in self._recorder.lanes.items()}
         end["nodes"] = [self._node(node) for node in sorted({theirs.node for theirs in self._hellos.values()})]
         self._record.event("end", end)
         return end
+
+    def _head(self, first: Hello) -> None:
+        """Of whichever rank is heard first: all run one config, and a cluster's GPUs are taken to be alike."""
+        if self.config.backend == "cuda":
+            self._card = Card(**first.card.model_dump()) if first.card is not None else UNKNOWN_CARD
+        head = run_head(self.config, card=self._card, backend_reason=first.backend_reason, recorded_s=self._recorded_s)
+        self._record.event("head", head)
 
     def _step(self, rank: int, message: Message) -> None:
         if not self._running:
@@ -121,7 +149,10 @@ class Assembly:
         state = StepState(
             end_ns=message["end_ns"], step=message["step"], progress=message["progress"],
             learning_rate=message["learning_rate"], memory_gib=message["memory_gib"], apart=message["apart"],
+            processes=message.get("processes", 1),
         )
+        if isinstance(self._recorder, MeasuredRecorder) and message.get("sketch"):
+            self._recorder.distances.take(rank, message["step"], unpack_floats(message["sketch"]))
         self._show(self._recorder.step(rank, state, [unpack_span(row) for row in message["spans"]], serials))
 
     def _show(self, outgoing: list[Outgoing]) -> None:

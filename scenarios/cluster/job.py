@@ -118,6 +118,8 @@ class Job:
         """Raises ValueError as `RunConfig.parse` does."""
         self.request = request
         self.config: RunConfig = parse_wide({"scenario": request.scenario, "gpus": request.ranks, **options})
+        if self.config.processes < self.config.gpus:
+            raise ValueError(f"scenario={request.scenario!r}: must have a process for each GPU, as torchrun starts them")
         self._given = tuple(options)
 
     @property

@@ -10,13 +10,14 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
 
 from scenarios.cluster.assembly import AGENT_LOST, ENDED
 from scenarios.cluster.job import collector_address
+from scenarios.cluster.own_gpu import OwnGpu
 from scenarios.cluster.parts import PartFile
 from scenarios.cluster.posting import Post, Poster
 from scenarios.processes import die_with_parent, exit_text
@@ -85,7 +86,9 @@ class Destination:
 class Reporter:
     """Runs until its rank has ended and all is reported."""
 
-    def __init__(self, destination: Destination, part: PartFile, rank: int) -> None:
+    def __init__(self, destination: Destination, part: PartFile, rank: int, *, gpu: OwnGpu | None = None) -> None:
+        """`gpu`: the rank's real GPU, sampled already."""
+        self._gpu = gpu
         self._destination = destination
         self._part = part
         self._rank = rank
@@ -109,6 +112,8 @@ class Reporter:
             die_with_parent()
             os.close(messages_read)
             os.close(words_read)
+            if self._gpu is not None:
+                os.close(self._gpu.fd)
             os.dup2(words_write, 2)
             os.close(words_write)
             return messages_write
@@ -131,13 +136,16 @@ class Reporter:
     def _watch(self, pid: int, messages: RankPipe, words: int) -> int:
         open_fds = {messages.fd, words}
         while open_fds:
-            readable, _, _ = select.select([*open_fds, self._wake_read], [], [])
+            sampled = [self._gpu.fd] if self._gpu is not None and not self._gpu.closed else []
+            readable, _, _ = select.select([*open_fds, *sampled, self._wake_read], [], [])
+            if self._gpu is not None and sampled and sampled[0] in readable:
+                self._keep_all(self._gpu.hear())
             if self._wake_read in readable:
                 os.read(self._wake_read, 64)
                 self._hear_the_end(pid)
             if messages.fd in readable:
                 for message in messages.read():
-                    self._keep(message)
+                    self._hear(message)
                 if messages.closed:
                     open_fds.discard(messages.fd)
             if words in readable:
@@ -150,6 +158,19 @@ class Reporter:
         _, status = os.waitpid(pid, 0)
         self._say_the_end(status)
         return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+    def _hear(self, message: Message) -> None:
+        """What the rank says. Its GPU's last readings come before its end: nothing may come after that."""
+        if message["kind"] == "begin":
+            self._keep_all(self._gpu.begin(message["zero_unix_ns"]) if self._gpu else [])
+            return
+        if message["kind"] in ("done", "error") and self._gpu is not None:
+            self._keep_all(self._gpu.end())
+        self._keep(message)
+
+    def _keep_all(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            self._keep(message)
 
     def _hear_the_end(self, pid: int) -> None:
         """A signal: torchrun ends its ranks, or torchrun itself is gone."""
@@ -171,6 +192,7 @@ class Reporter:
     def _say_the_end(self, status: int) -> None:
         if self._said_its_end:
             return
+        self._keep_all(self._gpu.end() if self._gpu else [])
         text = exit_text(self._rank, status)
         kind = "signal" if os.WIFSIGNALED(status) else "exit"
         deadline_s = time.monotonic() + AGENT_GONE_S

@@ -5,6 +5,7 @@ Owns the checks of one message alone. What must hold between messages belongs to
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import time
 from base64 import b64decode
@@ -12,10 +13,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from scenarios.cards import Card
 from scenarios.cluster.wide import MOST_RANKS, parse_wide
 from scenarios.config import RunConfig
-from scenarios.rank_messages import Message, unpack_serials
-from scenarios.telemetry import KINDS, STREAMS
+from scenarios.rank_messages import Message, unpack_floats, unpack_serials
+from scenarios.telemetry import KINDS, SAMPLE_PERIOD_NS, STREAMS
 
 LONGEST_RUN_NS = 86_400 * 10**9
 LONGEST_STEP_NS = 600 * 10**9
@@ -30,6 +32,12 @@ class _Message(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
+class _Card(_Message):
+    label: str = Field(min_length=1, max_length=100)
+    memory_gib: Annotated[_Number, Field(gt=0, le=1e6)] | None
+    power_limit_w: Annotated[_Number, Field(gt=0, le=1e6)] | None
+
+
 class Hello(_Message):
     """The first message of every rank: who it is and what it runs."""
 
@@ -41,6 +49,9 @@ class Hello(_Message):
     config: dict[str, Any]
     collective_limit_s: float = Field(gt=0, le=86_400)
     started_s: float = Field(default=0.0, ge=0, le=1e11)
+    card: _Card | None = None
+    """What the rank's GPU is, where it is a real one."""
+    backend_reason: str = Field(default="", max_length=500)
 
     @property
     def run_config(self) -> RunConfig:
@@ -57,9 +68,33 @@ class _Step(_Message):
     learning_rate: _Number | None
     memory_gib: Annotated[_Number, Field(ge=0, le=1e6)]
     apart: Annotated[_Number, Field(ge=0)]
+    processes: Annotated[int, Field(ge=1, le=1024)] = 1
     end_ns: Annotated[int, Field(ge=0, le=LONGEST_RUN_NS)]
     spans: list[list[Any]] = Field(max_length=MOST_SPANS)
     serials: str = Field(max_length=1 << 20)
+    sketch: str = Field(default="", max_length=1 << 14)
+    """A few of the parameters, on real GPUs."""
+
+
+class _Figures(_Message):
+    gpu_util: Annotated[_Number, Field(ge=0, le=100)] | None
+    sm_active: Annotated[_Number, Field(ge=0, le=100)] | None
+    memory_gib: Annotated[_Number, Field(ge=0, le=1e6)] | None
+    power_w: Annotated[_Number, Field(ge=0, le=1e6)] | None
+    processes: _Count | None
+
+
+class _Reading(_Message):
+    """What NVML read of the rank's GPU over one sample period; null where it answers no more."""
+
+    end_ns: Annotated[int, Field(gt=0, le=LONGEST_RUN_NS, multiple_of=SAMPLE_PERIOD_NS)]
+    gpu: _Figures | None
+
+
+class _Lane(_Message):
+    """The rank's GPU answers NVML no more."""
+
+    message: str = Field(min_length=1, max_length=500)
 
 
 class _Done(_Message):
@@ -74,14 +109,17 @@ class _Error(_Message):
     """When, by the clock of the rank's node."""
 
 
-_KINDS: dict[str, type[_Message]] = {"hello": Hello, "step": _Step, "done": _Done, "error": _Error}
+_KINDS: dict[str, type[_Message]] = {"hello": Hello, "step": _Step, "done": _Done, "error": _Error, "reading": _Reading, "lane": _Lane}
 
 
-def hello(config: RunConfig, *, rank: int, world: int, node: int, collective_limit_s: float) -> Message:
+def hello(
+    config: RunConfig, *, rank: int, world: int, node: int, collective_limit_s: float, card: Card | None = None, backend_reason: str = ""
+) -> Message:
     host = "".join(letter for letter in socket.gethostname() if letter.isascii() and (letter.isalnum() or letter in "._-"))
     return {
         "kind": "hello", "format": 1, "rank": rank, "world": world, "node": node, "host": host, "config": config.model_dump(),
         "collective_limit_s": collective_limit_s, "started_s": time.time(),
+        "card": None if card is None else dataclasses.asdict(card), "backend_reason": backend_reason,
     }
 
 
@@ -108,6 +146,10 @@ def checked(message: Any, rank: int) -> Message:
             serials = unpack_serials(parsed.serials)
         except ValueError:
             raise ValueError("A step message's serials must be whole 32-bit integers in base64.") from None
+        try:
+            unpack_floats(parsed.sketch)
+        except ValueError:
+            raise ValueError("A step message's sketch must be whole 32-bit numbers in base64.") from None
         if any(serial < 0 for serial in serials):
             raise ValueError("A step message's serials must not be negative.")
     result: Message = message

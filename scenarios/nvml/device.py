@@ -92,6 +92,8 @@ class DeviceReader:
             Counter(pynvml.nvmlDeviceGetPcieThroughput, parent, counter)
             for counter in (pynvml.NVML_PCIE_UTIL_TX_BYTES, pynvml.NVML_PCIE_UTIL_RX_BYTES)
         )
+        limit_mw = ask(pynvml.nvmlDeviceGetEnforcedPowerLimit, parent)
+        self.power_limit_w: float | None = None if limit_mw is None else limit_mw / 1000
         self._max_mhz = ask(pynvml.nvmlDeviceGetMaxClockInfo, parent, pynvml.NVML_CLOCK_SM)
         self._max_link = tuple(
             ask(function, parent) for function in (pynvml.nvmlDeviceGetMaxPcieLinkGeneration, pynvml.nvmlDeviceGetMaxPcieLinkWidth)
@@ -131,6 +133,11 @@ class DeviceReader:
         for number in range(self._gpm_from, period + 1):
             self._periods.setdefault(number, _Period()).gpm = found
         self._gpm_from = period + 1
+
+    def last_look(self, now_us: int) -> None:
+        """Sampling ends: fetch what the driver has kept since the last tick, which may have been late."""
+        if not self._samples.lacking:
+            self._read_busy(now_us)
 
     def read_slow(self) -> None:
         """Read what rarely changes."""

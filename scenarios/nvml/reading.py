@@ -85,6 +85,7 @@ class Reading:
             rank=self.rank, end_ns=self.end_ns, step=step, epoch=epoch, epoch_pct=epoch_pct,
             gpu_util=self.gpu_util, sm_active=self.sm_active, spin_pct=None, memory_gib=self.memory_gib, power_w=self.power_w,
             learning_rate=learning_rate, weights_apart=weights_apart, distinct_pct=distinct_pct,
+            processes=None if self.health.processes is None else len(self.health.processes),
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:

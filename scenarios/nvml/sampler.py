@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -65,6 +66,10 @@ class Watch:
         """Per rank, what it has no counter for, and why."""
         return {rank: gaps for rank, reader in self._readers.items() if (gaps := reader.gaps())}
 
+    def power_limit_w(self, rank: int) -> float | None:
+        reader = self._readers.get(rank)
+        return None if reader is None else reader.power_limit_w
+
     def tick(self, now_us: int) -> Iterator[Event]:
         """Read every device; what has become known by it."""
         self._ticks = number = max(self._ticks + 1, round((now_us - self._start_us) / TICK_US))
@@ -87,6 +92,12 @@ class Watch:
 
     def finish(self, now_us: int) -> Iterator[Event]:
         """The periods that have ended, with what is known of them."""
+        for rank, reader in self._readers.items():
+            if rank not in self._lost_in:
+                try:
+                    reader.last_look(now_us)
+                except GpuLost as lost:
+                    self._lose(rank, lost, now_us)
         yield from self._known(now_us, patience_us=0)
 
     def _known(self, now_us: int, patience_us: int = PATIENCE_US) -> Iterator[Event]:
@@ -119,30 +130,36 @@ class Watch:
         self._losses.append({"event": "lost", "rank": rank, "after_s": round(after_s, 3), "message": message})
 
 
-def start_event(targets: Sequence[Target], notes: Sequence[str], watch: Watch) -> Event:
-    """The first line: which devices, in CUDA's order, and what cannot be read of them."""
+def start_event(targets: Sequence[Target], notes: Sequence[str], watch: Watch, *, unix_ns: int = 0) -> Event:
+    """The first line: which devices, in CUDA's order, what cannot be read of them, and when the first period begins."""
     devices = [
         {
             "rank": rank, "gpu": target.gpu.index, "name": target.gpu.name, "uuid": target.gpu.uuid,
             "mig": target.instance.uuid if target.instance else None, "label": target.label,
+            "memory_gib": target.instance.memory_gib if target.instance else target.gpu.memory_gib,
+            "power_limit_w": watch.power_limit_w(rank),
         }
         for rank, target in enumerate(targets)
     ]  # fmt: skip
     return {
-        "event": "start", "source": "nvml", "period_ns": PERIOD_US * 1000, "monotonic_ns": time.monotonic_ns(), "devices": devices,
+        "event": "start", "source": "nvml", "period_ns": PERIOD_US * 1000, "monotonic_ns": time.monotonic_ns(), "unix_ns": unix_ns,
+        "devices": devices,
         "gaps": {str(rank): gaps for rank, gaps in watch.gaps().items()}, "notes": list(notes),
     }  # fmt: skip
 
 
-def sample(seconds: float | None) -> int:
-    """Sample until told to end, or for so many seconds. Returns an exit code."""
+def sample(seconds: float | None, devices: Sequence[int] | None = None) -> int:
+    """Sample until told to end, or for so many seconds; `devices` are numbers of CUDA's, all by default. Returns an exit code."""
     open_nvml()
     chosen = visible(take_inventory().gpus, os.environ)
-    if not chosen.targets:
-        raise NvmlUnusable("; ".join(chosen.notes) or "the NVIDIA driver reports no GPU")
-    start_us = time.monotonic_ns() // 1000
-    watch = Watch(chosen.targets, now_us=start_us)
-    _print([start_event(chosen.targets, chosen.notes, watch)])
+    missing = [number for number in devices or () if number >= len(chosen.targets)]
+    if not chosen.targets or missing:
+        there = f"CUDA shows {len(chosen.targets)} GPUs, so there is no device {missing[0]}" if chosen.targets else ""
+        raise NvmlUnusable("; ".join(chosen.notes) or there or "the NVIDIA driver reports no GPU")
+    targets = chosen.targets if devices is None else tuple(chosen.targets[number] for number in devices)
+    start_us, unix_ns = _on_the_grid()
+    watch = Watch(targets, now_us=start_us)
+    _print([start_event(targets, chosen.notes, watch, unix_ns=unix_ns)])
     parent = os.getppid()
     number = 0
     try:
@@ -164,6 +181,17 @@ def sample(seconds: float | None) -> int:
     return 1 if why else 0
 
 
+def _on_the_grid() -> tuple[int, int]:
+    """Wait for the next whole period of the system's clock: samplers of several nodes keep to the same periods.
+
+    Returns that moment in microseconds of our clock, and in nanoseconds of the system's.
+    """
+    now_ns = time.time_ns()
+    unix_ns = now_ns - now_ns % SAMPLE_PERIOD_NS + SAMPLE_PERIOD_NS
+    time.sleep((unix_ns - now_ns) / 1e9)
+    return (time.monotonic_ns() - (time.time_ns() - unix_ns)) // 1000, unix_ns
+
+
 def _print(events: Iterator[Event] | Sequence[Event]) -> None:
     lines = "".join(_encode(event) + "\n" for event in events)
     if lines:
@@ -179,11 +207,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Exit codes: 0 done, 1 nothing can be sampled, 2 unusable arguments."""
     parser = argparse.ArgumentParser(prog="python -m scenarios.nvml.sampler", description="Sample the GPUs that CUDA shows, as JSON lines.")
     parser.add_argument("--seconds", type=float, help="end after so long (default: when the parent ends)")
+    parser.add_argument("--devices", help="numbers of CUDA's, with commas (default: all that CUDA shows)")
     options = parser.parse_args(arguments)
+    if options.devices is not None and not re.fullmatch(r"\d{1,3}(,\d{1,3})*", options.devices):
+        parser.error(f"devices={options.devices!r}: must be numbers with commas between them, such as 0,1")
     die_with_parent()
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return sample(options.seconds)
+        return sample(options.seconds, None if options.devices is None else [int(number) for number in options.devices.split(",")])
     except NvmlUnusable as error:
         print(json.dumps({"event": "end", "reason": str(error)}))
         print(f"GPUs cannot be sampled: {error}", file=sys.stderr)

@@ -5,6 +5,7 @@ Owns the proxy data set and proxy network. Costs are charged elsewhere, for the 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -16,14 +17,22 @@ FEATURES = 16
 CLASSES = 10
 
 
-class NumberedSamples(Dataset[tuple[Tensor, Tensor]]):
+class Samples(Dataset[tuple[Tensor, Tensor]]):
+    """A data set whose size is known, of samples that carry their serial number, and their labels."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many."""
+
+
+class NumberedSamples(Samples):
     """`size` samples that a small network can learn; the first feature is the sample's serial number.
 
     The number travels with the sample through loaders, hand-offs and shards, so that what each model really saw can be counted.
     """
 
-    def __init__(self, size: int, on_fetch: Callable[[int], None]) -> None:
-        self.samples, self.labels = numbered_rows(size)
+    def __init__(self, size: int, on_fetch: Callable[[int], None], *, held_out: bool = False) -> None:
+        self.samples, self.labels = numbered_rows(size, held_out=held_out)
         self._on_fetch = on_fetch
 
     def __len__(self) -> int:
@@ -40,11 +49,14 @@ class NumberedSamples(Dataset[tuple[Tensor, Tensor]]):
 
 
 @lru_cache(maxsize=8)
-def numbered_rows(size: int) -> tuple[Tensor, Tensor]:
-    """(samples, labels) of the data set with `size` samples; cached, so that forked ranks share what the launcher made."""
-    generator = torch.Generator().manual_seed(20_26)
+def numbered_rows(size: int, *, held_out: bool = False) -> tuple[Tensor, Tensor]:
+    """(samples, labels) of the data set with `size` samples; cached, so that forked ranks share what the launcher made.
+
+    Held-out samples are others, labelled by the same rule.
+    """
+    generator = torch.Generator().manual_seed(20_27 if held_out else 20_26)
     features = torch.randn(size, FEATURES, generator=generator)
-    directions = torch.randn(FEATURES, CLASSES, generator=generator)
+    directions = torch.randn(FEATURES, CLASSES, generator=torch.Generator().manual_seed(20_28))
     labels = (features @ directions).argmax(dim=1)
     return torch.cat([torch.arange(size, dtype=torch.float32)[:, None], features], dim=1), labels
 

@@ -7,6 +7,7 @@ in its part. Owns the encoding and the communication hook.
 
 # No `from __future__ import annotations` here: DDP compares the hook's annotations with the classes themselves.
 
+import datetime
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -14,6 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import GradBucket
+
+from scenarios.error_meanings import timed_out
 
 FLOATS_PER_INTEGER = 2
 
@@ -33,11 +36,12 @@ Slots = list[tuple[list[int], list[float]]]
 
 
 def gradient_hook(
-    world: int, outgoing: Callable[[], tuple[list[int], Tensor]], incoming: Callable[[Slots], None]
+    world: int, outgoing: Callable[[], tuple[list[int], Tensor]], incoming: Callable[[Slots], None], lost: Callable[[Exception], None],
 ) -> Callable[[object, GradBucket], torch.futures.Future[Tensor]]:
     """A DDP communication hook that averages the gradients and exchanges (`integers`, `floats`) of all ranks.
 
-    `outgoing` is called once a step, when the last gradient of the proxy is ready; `incoming` when all have arrived.
+    `outgoing` is called once a step, when the last gradient of the proxy is ready; `incoming` when all have arrived, or `lost` with what
+    kept them from arriving.
     """
 
     def hook(state: object, bucket: GradBucket) -> torch.futures.Future[Tensor]:
@@ -48,7 +52,11 @@ def gradient_hook(
         # The integers go first in a row of even length: a view as 64-bit integers wants 8-byte alignment.
         mine = torch.cat([encode(integers), floats, gradients, torch.zeros((len(floats) + len(gradients)) % 2)])
         rows = torch.empty(world, len(mine))
-        dist.all_gather(list(rows.unbind(0)), mine)
+        try:
+            dist.all_gather(list(rows.unbind(0)), mine)
+        except Exception as error:
+            lost(error)
+            raise
         torch.mean(rows[:, split + len(floats) : split + len(floats) + len(gradients)], dim=0, out=gradients)
         numbers = rows[:, split : split + len(floats)].tolist()
         incoming([(decode(rows[rank, :split]), numbers[rank]) for rank in range(world)])
@@ -57,6 +65,37 @@ def gradient_hook(
         return done
 
     return hook
+
+
+HOW_IT_BROKE = "shardlab/how it broke"
+"""Key in the ranks' store, set by the first of them that could not go on."""
+IN_VAIN, BY_ITSELF = "waited in vain", "broke off by itself"
+TOLD_WITHIN = datetime.timedelta(seconds=1)
+
+
+def waited_in_vain(error: Exception) -> bool:
+    """Whether an exchange failed because a rank did not come, and not because one broke off.
+
+    A rank whose wait is over closes its connections, by which its neighbours may hear of it before their own waits are over.
+    """
+    if timed_out(str(error)):
+        say_how_it_broke(IN_VAIN)
+    try:
+        store = dist.distributed_c10d._get_default_store()
+        store.wait([HOW_IT_BROKE], TOLD_WITHIN)
+        return bool(store.get(HOW_IT_BROKE) == IN_VAIN.encode())
+    except RuntimeError:  # a rank that was killed says nothing
+        return False
+
+
+def say_how_it_broke(how: str) -> None:
+    """To the other ranks, which lose their connections to this one. What was said first holds."""
+    if not dist.is_initialized():
+        return
+    try:
+        dist.distributed_c10d._get_default_store().compare_set(HOW_IT_BROKE, "", how)
+    except RuntimeError:  # whoever keeps the store is gone as well
+        return
 
 
 @lru_cache(maxsize=2)

@@ -14,7 +14,7 @@ from torch import Tensor
 from scenarios.config import RunConfig
 from scenarios.costs.models import MODELS
 from scenarios.virtual.device import VirtualDevice
-from scenarios.virtual.hand_off import hand_out_by_nccl, reach_nccl, receive_over_host, send_over_host
+from scenarios.virtual.hand_off import hand_out_by_nccl, receive_over_host, send_over_host
 from scenarios.worker.exchange import FLOATS_PER_INTEGER, decode, encode
 
 _real_scatter = dist.scatter
@@ -39,7 +39,7 @@ class VirtualScatter:
             mine_ns = self._exchange(tensor, scatter_list, src, group, sent_ns)
             receive_over_host(self._device, shard_bytes, src=src, sent_ns=mine_ns)
         else:
-            last_ns = torch.tensor([reach_nccl(self._device)])
+            last_ns = torch.tensor([self._device.reach_nccl()])
             dist.all_reduce(last_ns, op=dist.ReduceOp.MAX)
             _real_scatter(tensor, scatter_list, src=src, group=group)
             hand_out_by_nccl(self._device, shard_bytes, src=src, last_ns=int(last_ns.item()))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import os
 
-from scenarios.rank_messages import Message, Send, pack_serials, pack_span, unpack_serials, unpack_span
+from scenarios.rank_messages import Message, Send, pack_serials, pack_span, unpack_floats, unpack_serials, unpack_span
 
-__all__ = ["Message", "Send", "pack_serials", "pack_span", "pipe_sender", "unpack_serials", "unpack_span"]
+__all__ = ["Message", "Send", "pack_serials", "pack_span", "pipe_sender", "unpack_floats", "unpack_serials", "unpack_span"]
 
 
 def pipe_sender(fd: int) -> Send:

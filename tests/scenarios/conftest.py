@@ -42,16 +42,26 @@ def run_fresh(shared_runs: Runs) -> RunFresh:
 
 
 @pytest.fixture(scope="session")
-def default_summary(run_fresh: RunFresh) -> Callable[[str], dict[str, Any]]:
-    """The summary of one default run of each scenario, computed once."""
-    known: dict[str, dict[str, Any]] = {}
+def default_run(run_fresh: RunFresh) -> Callable[[str], Path]:
+    """The folder of one default run of each scenario, computed once."""
+    known: dict[str, Path] = {}
+
+    def run(scenario: str) -> Path:
+        if scenario not in known:
+            known[scenario] = run_fresh(scenario=scenario)
+        return known[scenario]
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def default_summary(default_run: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
+    """The summary of that run."""
 
     def summary(scenario: str) -> dict[str, Any]:
-        if scenario not in known:
-            end = end_of(run_fresh(scenario=scenario))
-            assert end is not None
-            known[scenario] = end["summary"]
-            assert known[scenario] == json.loads(json.dumps(known[scenario]))
-        return known[scenario]
+        end = end_of(default_run(scenario))
+        assert end is not None
+        assert end["summary"] == json.loads(json.dumps(end["summary"]))
+        return dict(end["summary"])
 
     return summary

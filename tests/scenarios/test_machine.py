@@ -57,8 +57,7 @@ def test_a_machine_without_a_driver_says_so(monkeypatch: pytest.MonkeyPatch, tmp
 def test_real_gpus_are_named_and_not_silently_ignored(stub: Callable[[str], RealGpus]) -> None:
     found = stub("gpus 2\ngpu * name NVIDIA H200")
     assert found.names == ("NVIDIA H200", "NVIDIA H200")
-    assert "2 real GPUs (NVIDIA H200) were found, but" in machine.why_virtual(found)
-    assert "not built yet" in machine.obstacles(found)[-1]
+    assert "2 real GPUs (NVIDIA H200) were found, but" in machine.why_virtual(found, CPU_TORCH)
 
 
 def test_no_gpu_is_not_a_driver_without_one(stub: Callable[[str], RealGpus]) -> None:
@@ -69,9 +68,8 @@ def test_each_obstacle_is_named(stub: Callable[[str], RealGpus]) -> None:
     found = stub("gpus 2\ndriver 535.54.03\ncuda 12020\ngpu 1 error nvmlDeviceGetHandleByIndex 15\ngpu 0 name NVIDIA L4")
     assert machine.obstacles(found, CUDA_TORCH) == (
         "the NVIDIA driver is too old: 535.54.03 knows CUDA up to 12.2, and PyTorch 2.13.0+cu130 needs 13.0 or newer",
-        "runs on real GPUs are not built yet",
     )
-    assert machine.why_virtual(found).startswith("2 real GPUs (1 NVIDIA L4, 1 unnamed GPU) were found, but ")
+    assert machine.why_virtual(found, CUDA_TORCH).startswith("2 real GPUs (1 NVIDIA L4, 1 unnamed GPU) were found, but ")
     assert "the PyTorch installed here (2.13.0+cpu) is built without CUDA" in machine.obstacles(found, CPU_TORCH)[0]
 
 
@@ -81,7 +79,9 @@ def test_gpus_that_are_all_gone_are_the_first_obstacle(stub: Callable[[str], Rea
 
 
 def test_a_driver_that_is_new_enough_is_no_obstacle(stub: Callable[[str], RealGpus]) -> None:
-    assert len(machine.obstacles(stub("gpus 1\ncuda 13000"), CUDA_TORCH)) == 1
+    found = stub("gpus 1\ncuda 13000")
+    assert machine.obstacles(found, CUDA_TORCH) == ()
+    assert machine.why_virtual(found, CUDA_TORCH) == ""
 
 
 def test_a_driver_that_hangs_holds_up_nobody(stub: Callable[[str], RealGpus], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,6 @@ def sample(rank: int, period: int, **fields: Any) -> Sample:
     """A healthy GPU in one sample period, but for `fields`."""
     known: dict[str, Any] = {
         "step": 2 + period, "epoch": 0, "epoch_pct": float(period), "gpu_util": 99.0, "sm_active": 88.0, "spin_pct": 0.5,
-        "memory_gib": 24.0, "power_w": 380.0, "learning_rate": 0.1, "weights_apart": 0.0, "distinct_pct": 100.0,
+        "memory_gib": 24.0, "power_w": 380.0, "learning_rate": 0.1, "weights_apart": 0.0, "distinct_pct": 100.0, "repeated_pct": 0.0,
     }
     return Sample(rank=rank, end_ns=(period + 1) * 200 * MS, **(known | fields))

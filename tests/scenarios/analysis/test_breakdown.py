@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scenarios.analysis.breakdown import PARTS, breakdown, breakdown_of_run, gpu_shares, timeline
+from scenarios.analysis.breakdown import PARTS, breakdown, gpu_shares, timeline
+from scenarios.analysis.measured_spans import breakdown_of_run
 from scenarios.record import spans_of
 from scenarios.telemetry import Span
 from tests.scenarios.analysis.made import MS, span
@@ -28,7 +29,10 @@ def one_step(step: int, zero: float) -> list[Span]:
         span(0, "comm", "spin", step, at + 52, at + 66),
         span(0, "comm", "all_reduce", step, at + 66, at + 76),
         span(0, "compute", "backward", step, at + 70, at + 73),
-        span(0, "host", "wait", step, at + 76, at + 90),
+        span(0, "host", "wait", step, at + 76, at + 84),
+        span(0, "compute", "validate", step, at + 84, at + 86, busy=0.5),
+        span(0, "host", "validate", step, at + 86, at + 87),
+        span(0, "host", "checkpoint", step, at + 87, at + 90),
         span(0, "compute", "optimizer", step, at + 92, at + 100),
     ]
 
@@ -44,7 +48,9 @@ def test_each_part_is_what_the_gpu_did_or_why_it_idled() -> None:
     milliseconds = {part: round(seconds * 1000, 6) for part, seconds in rank.parts.items()}
     assert milliseconds == {
         "input": 10, "copy": 5, "decode": 5, "forward": 10, "backward": 23, "optimizer": 8,
-        "spin": 4, "all_reduce": 7, "wait": 14, "hand_off": 0,
+        "spin": 4, "all_reduce": 7, "wait": 8, "hand_off": 0, "replicate": 0,
+        "validate": 3,  # its gaps and its loader included
+        "checkpoint": 3,
         "launch": 10 + 2 + 2,  # gaps within the forward pass, and before it and the optimizer, where the host is silent
     }  # fmt: skip
     assert rank.hidden_all_reduce_s == pytest.approx(0.003)
@@ -53,7 +59,7 @@ def test_each_part_is_what_the_gpu_did_or_why_it_idled() -> None:
 
 def test_shares_hide_what_runs_beside_kernels() -> None:
     (shares,) = gpu_shares(steps(5))
-    assert (shares.compute, shares.communication, shares.copies) == pytest.approx((0.46, 0.11, 0.05))
+    assert (shares.compute, shares.communication, shares.copies) == pytest.approx((0.47, 0.11, 0.05))
     assert shares.compute + shares.communication + shares.copies + shares.idle == pytest.approx(1)
 
 

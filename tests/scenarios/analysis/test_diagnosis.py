@@ -5,12 +5,13 @@ Twenty seeds of each are tests/benchmarks/diagnosis.py's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scenarios.analysis.diagnosis import SURE, diagnose, diagnose_run
+from scenarios.analysis.diagnosis import SURE, Diagnosis, diagnose, diagnose_run
 from scenarios.record import head_of, samples_of
 from tests.scenarios.conftest import RunFresh
 
@@ -19,6 +20,12 @@ OWN_CAUSE = {
     "sharded": "healthy", "unsharded": "not_sharded", "rank0_loading": "rank0_feeds", "large_batch": "batch_too_large",
     "scheduler_desync": "schedulers_out_of_step", "tiny_model": "launch_bound",
 }
+"""On three kinds of GPU."""
+CAUSE_OF_DEFAULT = {
+    "starved_loader": "input_bound", "no_set_epoch": "same_order", "rank0_validation": "one_rank_validates",
+    "rank0_checkpoint": "one_rank_checkpoints", "lopsided_shards": "uneven_work",
+}
+"""At the default knobs, which other tests have run already."""
 KNOBS_OF: dict[str, dict[str, Any]] = {"tiny_model": {"steps": 28}, "large_batch": {"steps": 80, "batch": 1024}}
 """A few sample periods of the one, and fewer doublings of the other: the benchmark has its default."""
 
@@ -35,12 +42,23 @@ def test_each_experiment_is_diagnosed_as_itself(scenario: str, kind: str, run_fr
     seed = KINDS.index(kind) + 3 * list(OWN_CAUSE).index(scenario)
     run_dir = run_fresh(scenario=scenario, gpu=kind, seed=seed, **{"steps": 16} | KNOBS_OF.get(scenario, {}))
     for diagnosis in (diagnose_run(run_dir), told_alone(run_dir)):
-        assert diagnosis.enough
-        first, *others = diagnosis.findings
-        assert first.cause == OWN_CAUSE[scenario]
-        assert first.confidence >= 0.8
-        assert all(finding.confidence < SURE for finding in others)
-        assert all(any(letter.isdigit() for letter in sentence) for sentence in first.evidence[:1])
+        found_alone(diagnosis, OWN_CAUSE[scenario], least=0.8)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", CAUSE_OF_DEFAULT)
+def test_each_default_run_is_diagnosed_as_itself(scenario: str, default_run: Callable[[str], Path]) -> None:
+    found_alone(diagnose_run(default_run(scenario)), CAUSE_OF_DEFAULT[scenario], least=0.9)
+    found_alone(told_alone(default_run(scenario)), CAUSE_OF_DEFAULT[scenario], least=SURE)
+
+
+def found_alone(diagnosis: Diagnosis, cause: str, *, least: float) -> None:
+    assert diagnosis.enough
+    first, *others = diagnosis.findings
+    assert first.cause == cause
+    assert first.confidence >= least
+    assert all(finding.confidence < SURE for finding in others)
+    assert all(any(letter.isdigit() for letter in sentence) for sentence in first.evidence[:1])
 
 
 KNOBS: dict[str, tuple[dict[str, Any], str, int | None]] = {

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hta.trace_analysis import TraceAnalysis
 
-from scenarios.analysis.breakdown import breakdown_of_run, gpu_shares
+from scenarios.analysis.breakdown import gpu_shares
+from scenarios.analysis.measured_spans import breakdown_of_run
 from scenarios.analysis.trace import THREADS, chrome_trace, trace_events, trace_lines, write_rank_traces
 from scenarios.cli_trace import TraceTarget
 from scenarios.record import end_of, spans_of

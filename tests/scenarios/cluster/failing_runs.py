@@ -25,6 +25,13 @@ def mismatched(job: Job) -> None:
     dist.all_reduce(torch.ones(10 if dist.get_rank() else 2000))
 
 
+def detailed(job: Job) -> None:
+    """The same, where PyTorch was asked to compare what the ranks call."""
+    os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
+    dist.set_debug_level_from_env()
+    mismatched(job)
+
+
 def uneven(job: Job) -> None:
     """Rank 0 has fewer batches."""
     dist.init_process_group(job.backend, timeout=job.collective_limit)
@@ -66,7 +73,7 @@ def bug(job: Job) -> None:
     dist.all_reduce(torch.ones(4))
 
 
-MISTAKES: dict[str, Callable[[Job], None]] = {train.__name__: train for train in (mismatched, uneven, branch, death, crash, bug)}
+MISTAKES: dict[str, Callable[[Job], None]] = {train.__name__: train for train in (mismatched, detailed, uneven, branch, death, crash, bug)}
 
 
 def main(folder: Path) -> None:

@@ -34,6 +34,10 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
             "mismatched", "failed", "Received data size doesn't match expected size. Is there a distributed collective mismatch",
             "was killed by signal 6 (SIGABRT): what():", "data of different sizes",
         ),
+        (
+            "detailed", "failed", "Detected mismatch between collectives on ranks", "Detected mismatch between collectives on ranks",
+            "different collectives, or the same one with different shapes",
+        ),
         ("uneven", "timeout", "Timed out waiting 2000ms for recv operation", "waited more than 2 s for the others", "has fewer batches"),
         ("branch", "timeout", "Timed out waiting 2000ms for", "waited more than 2 s for the others", "took another path"),
         ("death", "failed", "rank 1 exited with status 9 before it had finished", "Rank 1 exited with status 9", None),

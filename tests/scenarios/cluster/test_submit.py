@@ -165,6 +165,7 @@ def test_hostile_names_cost_one_line(capsys: pytest.CaptureFixture[str], field: 
         ("sharded", "to='': must be one of slurm, kubernetes, skypilot"),
         ("sharded --to lsf", "to='lsf': must be one of slurm, kubernetes, skypilot"),
         ("nope --to slurm", "scenario='nope': must be one of sharded"),
+        ("data_parallel --to slurm", "scenario='data_parallel': must have a process for each GPU, as torchrun starts them"),
         ("sharded --to slurm --nodes 0", "nodes='0': must be an integer from 1 to 64"),
         ("sharded --to slurm --nodes 9", "nodes='9': must be at most 8 with 8 GPUs each"),
         ("sharded --to slurm --gpus-per-node 99", "gpus_per_node='99': must be an integer from 1 to 16"),

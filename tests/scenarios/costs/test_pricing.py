@@ -23,7 +23,7 @@ from scenarios.costs.pricing import (
     step_costs,
 )
 from scenarios.costs.shapes import StepCosts
-from scenarios.costs.tables import program
+from scenarios.costs.tables import program, table_name
 
 _MODELS, _PRECISIONS = st.sampled_from(sorted(MODELS)), st.sampled_from(["fp32", "tf32", "amp"])
 _SLOWER_FIRST = st.sampled_from(
@@ -61,7 +61,7 @@ def test_a_bigger_batch_never_shortens_a_step_nor_frees_memory(model: str, preci
 def test_phases_are_whole(model: str, precision: str, gpu: str, batch: int) -> None:
     costs = step_costs(model=model, gpu=gpu, precision=precision, batch=batch, world=8)
     assert len(costs.backward) == len(costs.bucket_bytes)
-    assert sum(costs.bucket_bytes) == 4 * program(model, amp=precision == "amp").parameters
+    assert sum(costs.bucket_bytes) == 4 * program(table_name(model, "finetune"), amp=precision == "amp").parameters
     for part in (costs.forward, *costs.backward, costs.optimizer):
         assert part.kernels > 0
         assert max(part.busy_ns, part.launch_ns) < part.critical_ns <= part.busy_ns + part.launch_ns
@@ -151,3 +151,14 @@ def test_a_first_call_needs_no_torch() -> None:
         "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_a_batch_of_sequences_costs_by_their_mean_length() -> None:
+    model = MODELS["bert_large_varied"]
+    lengths = [model.length(serial) for serial in range(model.epoch_samples)]
+    assert (lengths[0], lengths[-1], lengths) == (32, 384, sorted(lengths))
+    assert model.batch_length(range(model.epoch_samples)) == model.seq_len
+    assert model.batch_length([0]) == 32
+    assert model.batch_length([model.epoch_samples - 1] * 8) == 384
+    assert set(model.batch_lengths) >= {model.batch_length([serial]) for serial in range(model.epoch_samples)}
+    assert MODELS["bert_large"].batch_length([0]) is None

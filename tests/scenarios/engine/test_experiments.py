@@ -1,18 +1,21 @@
-"""What the six experiments must show, at their default knobs, from real eight-rank runs."""
+"""What the experiments must show, at their default knobs, from real eight-rank runs."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scenarios.config import RunConfig
 from scenarios.record import end_of, read_events, samples_of, spans_of
+from scenarios.rehearsal import rehearse
 from scenarios.settings import PROJECT_ROOT
+from scenarios.telemetry import Span
 
 Summary = Callable[[str], dict[str, Any]]
 pytestmark = pytest.mark.slow
@@ -93,6 +96,75 @@ def test_tiny_model_leaves_all_gpus_idle_alike(default_summary: Summary) -> None
     summary = default_summary("tiny_model")
     assert max(utils(summary)) <= 50
     assert max(utils(summary)) - min(utils(summary)) <= 5
+
+
+def test_a_starved_loader_leaves_all_gpus_low_alike(default_summary: Summary, run_fresh: Callable[..., Path]) -> None:
+    summary = default_summary("starved_loader")
+    assert max(utils(summary)) <= 10
+    assert max(utils(summary)) - min(utils(summary)) <= 1
+    assert summary["speedup_vs_one_gpu"] < 1, "one GPU whose loader keeps up is faster than eight that starve"
+    spans = [span for span in spans_of(run_fresh(scenario="starved_loader", steps=5)) if span.rank == 3]
+    loading_ns = sum(span.end_ns - span.start_ns for span in spans if span.kind == "load")
+    assert loading_ns > 0.9 * max(span.end_ns for span in spans)
+
+
+def test_a_forgotten_set_epoch_shows_in_the_order_alone(default_summary: Summary) -> None:
+    summary, healthy = default_summary("no_set_epoch"), default_summary("sharded")
+    assert (summary["order_repeated_pct"], healthy["order_repeated_pct"]) == (100.0, 0.0)
+    assert summary["epochs_seen"] >= 2
+    assert summary["unique_fraction"] == 1.0
+    for figure in ("speedup_vs_one_gpu", "epoch_seconds", "gpus"):
+        assert summary[figure] == healthy[figure]
+
+
+@pytest.mark.parametrize(("scenario", "kind", "busy"), [("rank0_validation", "validate", True), ("rank0_checkpoint", "checkpoint", False)])
+def test_what_one_rank_does_alone_makes_the_others_wait_at_intervals(
+    scenario: str, kind: str, busy: bool, default_run: Callable[[str], Path], default_summary: Summary
+) -> None:
+    summary, healthy = default_summary(scenario), default_summary("sharded")
+    windows = summary["wait_windows"]
+    assert windows["rank"] == 0
+    assert windows["count"] >= 4
+    assert windows["busy_pct"] > 90 if busy else windows["busy_pct"] < 20
+    first, *rest = summary["gpus"]
+    assert min(gpu["spin_pct"] for gpu in rest) > 20 + first["spin_pct"]
+    assert min(gpu["gpu_util"] for gpu in rest) > 99
+    assert first["power_w"] > max(gpu["power_w"] for gpu in rest) if busy else first["gpu_util"] < 75
+    assert summary["speedup_vs_one_gpu"] < 0.8 * healthy["speedup_vs_one_gpu"]
+    assert healthy["wait_windows"] is None
+    spans = [span for span in spans_of(default_run(scenario)) if span.kind == kind]
+    assert {span.rank for span in spans} == {0}
+    strips = [event["data"] for event in read_events(default_run(scenario)) if event["event"] == "strip"]
+    assert any(row[2] == kind for row in strips[-1]["spans"]), "slow motion shows what the run is about"
+
+
+def test_validation_that_all_share_takes_each_its_part_of_the_time(run_fresh: Callable[..., Path]) -> None:
+    alone = rehearse(RunConfig.parse({"scenario": "rank0_validation", "gpus": 2}), steps=14).spans
+    shared = spans_of(run_fresh(scenario="shared_validation", gpus=2, steps=14))
+
+    def validated_ns(spans: Iterable[Span]) -> list[int]:
+        found = [span for span in spans if span.kind == "validate" and span.stream == "compute"]
+        return [sum(span.end_ns - span.start_ns for span in found if span.rank == rank) for rank in (0, 1)]
+
+    whole_ns, nothing_ns = validated_ns(alone)
+    assert nothing_ns == 0
+    assert validated_ns(shared) == pytest.approx([whole_ns / 2] * 2, rel=0.05)
+
+
+def test_lopsided_shards_make_all_wait_for_the_longest_samples(
+    default_run: Callable[[str], Path], default_summary: Summary, run_fresh: Callable[..., Path]
+) -> None:
+    summary = default_summary("lopsided_shards")
+    spins, memory = ([gpu[name] for gpu in summary["gpus"]] for name in ("spin_pct", "memory_gib"))
+    assert min(utils(summary)) > 99
+    assert spins[7] < 2
+    assert min(spins[:4]) > 50
+    assert memory == sorted(memory)
+    assert memory[7] > 2 * memory[0]
+    assert summary["unique_fraction"] == 1.0
+    mixed = end_of(run_fresh(scenario="sharded", model="bert_large_varied", batch=32, steps=16))
+    assert mixed is not None
+    assert summary["speedup_vs_one_gpu"] < 3.5 < 6 < mixed["summary"]["speedup_vs_one_gpu"], "the same samples, shuffled first"
 
 
 def test_digest_is_the_same_on_a_busy_machine_and_another_for_another_seed(run_fresh: Callable[..., Path]) -> None:

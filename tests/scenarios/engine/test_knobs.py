@@ -85,6 +85,18 @@ def test_one_gpu_is_compared_under_the_same_workers_but_without_link_and_straggl
     assert one_gpu_epoch_seconds(RunConfig.parse({**base, "workers": 1})) > 2 * plain
 
 
+def test_a_scenario_has_defaults_of_its_own_and_a_script_that_decides_a_knob_keeps_it() -> None:
+    starved = RunConfig.parse({"scenario": "starved_loader"})
+    assert (starved.workers, starved.preprocess) == (0, "cpu")
+    assert RunConfig.parse({"scenario": "starved_loader", "preprocess": "gpu"}).preprocess == "gpu"
+    assert RunConfig.parse({"scenario": "starved_loader", "model": "mlp"}).preprocess == "gpu", "rows need no decoding"
+    with pytest.raises(ValueError, match="workers='4': must be 0, as the script of starved_loader decides it"):
+        RunConfig.parse({"scenario": "starved_loader", "workers": 4})
+    assert RunConfig.applied({"scenario": "starved_loader", "workers": 4}) == starved
+    healthy = RunConfig.parse({"scenario": "sharded"})
+    assert one_gpu_epoch_seconds(starved) == one_gpu_epoch_seconds(healthy), "its mistake is not the one GPU's"
+
+
 def test_knobs_without_effect_are_refused_by_themselves_and_dropped_from_a_set() -> None:
     for values, words in (
         ({"scenario": "sharded", "hand_off": "nccl"}, "hand_off='nccl': must be cpu, as sharded hands no shards out"),

@@ -214,13 +214,15 @@ def test_one_rank_alone_is_as_fast_as_predicted_for_one_gpu(model: str, gpu: str
         {"scenario": "sharded", "gpus": 3, "link": "pcie4", "straggler": 1, "preprocess": "cpu", "workers": 2},
         {"scenario": "rank0_loading", "gpus": 2, "gpu": "v100-32gb", "seed": 7},
         {"scenario": "rank0_loading", "gpus": 3, "hand_off": "nccl", "workers": 0},
+        {"scenario": "rank0_validation", "gpus": 2, "model": "mlp", "batch": 1024, "steps": 14},
+        {"scenario": "rank0_checkpoint", "gpus": 2, "steps": 14},
     ],
     ids=lambda knobs: str(knobs["scenario"]),
 )
 def test_a_rehearsal_is_what_a_real_run_does(run_fresh: Callable[..., Path], knobs: dict[str, Any]) -> None:
-    config = RunConfig.parse({**knobs, "batch": 64, "steps": 10})
-    run_dir = run_fresh(**{**knobs, "batch": 64, "steps": 10})
-    rehearsal = rehearse(config, steps=10)
+    knobs = {"batch": 64, "steps": 10} | knobs
+    config, run_dir = RunConfig.parse(knobs), run_fresh(**knobs)
+    rehearsal = rehearse(config, steps=knobs["steps"])
     for rank in range(config.gpus):
         assert [span for span in spans_of(run_dir) if span.rank == rank] == [span for span in rehearsal.spans if span.rank == rank]
     seen = [(sample.gpu_util, sample.power_w) for sample in samples_of(run_dir)]

@@ -70,6 +70,22 @@ def test_a_rank_that_ended_is_a_gap_and_not_zero() -> None:
     assert last["mem"][0] is None
 
 
+def test_a_rank_that_is_through_idles_while_the_others_go_on() -> None:
+    def play(*, early: bool) -> list[dict[str, Any]]:
+        recorder = two_ranks()
+        out = recorder.step(0, state(150, 1), [span(0, "compute", "forward", 0, 150)])
+        if early:
+            recorder.left(0)
+        out += recorder.step(1, state(450, 1), [span(1, "comm", "spin", 0, 450)])
+        recorder.left(0)
+        return ticks(out + recorder.finish(broke_off=True))
+
+    first, second, last = play(early=True)
+    assert (first["util"], second["util"], last["util"]) == ([75.0, 100.0], [0.0, 100.0], [0.0, 100.0])
+    assert (last["mem"], last["power"][0]) == ([10.0, 10.0], 60), "its process waits: memory held, idle power"
+    assert play(early=False) == [first, second, last], "when it was heard to be through does not matter"
+
+
 def test_a_run_that_broke_off_right_behind_a_period_still_shows_what_ended_it() -> None:
     recorder = two_ranks()
     for rank in (0, 1):
@@ -110,6 +126,15 @@ def test_distinct_samples_are_counted_over_all_ranks_from_the_start_of_each_epoc
         shares.append(tick["distinct"])
     assert shares == [50.0, 50.0, 100.0, 100.0]
     assert [sample.distinct_pct for sample in recorder.samples][-2:] == [100.0, 100.0]
+
+
+def test_samples_tell_an_epoch_in_the_order_of_the_one_before() -> None:
+    recorder = two_ranks()
+    for step in range(1, 7):
+        again = [step % 2, 7] if step < 5 else [7, step % 2]
+        for rank in range(2):
+            recorder.step(rank, state(200 * step, step, step / 2), [], again)
+    assert [sample.repeated_pct for sample in recorder.samples[::2]] == [None, None, 100.0, 100.0, 0.0, 0.0]
 
 
 def test_nothing_trained_is_not_measured_and_a_late_rank_does_not_spoil_the_new_epoch() -> None:

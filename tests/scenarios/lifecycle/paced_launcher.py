@@ -32,7 +32,9 @@ def supervise(config: RunConfig, run_dir: Path, *, pace: str, settings: Settings
     signal.signal(signal.SIGTERM, signal.SIG_IGN if config.seed == DEAF else lambda number, frame: stopped.append(number))
     with RecordWriter(run_dir) as record:
         record.event("state", {"state": "starting"})
-        record.event("head", {"gpus": config.gpus, "gpu": "A100-80GB", "source": "virtual", "recorded_s": time.time()})
+        record.event("head", {
+            "gpus": config.gpus, "processes": config.processes, "gpu": "A100-80GB", "source": "virtual", "recorded_s": time.time(),
+        })
         record.event("state", {"state": "running"})
         step = 0
         while (config.seed == DEAF or step < (config.steps or 10)) and not stopped:

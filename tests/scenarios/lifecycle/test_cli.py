@@ -16,6 +16,7 @@ import pytest
 from scenarios import cli_costs
 from scenarios.catalog import SCENARIOS
 from scenarios.cli import main
+from scenarios.costs.validate import committed
 from tests.scenarios.lifecycle.conftest import alive, wait_until
 
 FIELDS = {
@@ -91,7 +92,7 @@ def test_unusable_settings_cost_one_line(capsys: pytest.CaptureFixture[str], mon
     assert capsys.readouterr().err.startswith("SHARDLAB_RUN_LIMIT_S='soon': ")
 
 
-@pytest.mark.parametrize("words", ["scenarios list", "scenarios list --json", "scenarios validate --json", "lessons check"])
+@pytest.mark.parametrize("words", ["scenarios list", "scenarios list --json", "lessons check"])
 def test_output_that_cannot_be_written_costs_one_line(words: str) -> None:
     """Into a pipe that nobody reads, and onto a full disk."""
     reader, writer = os.pipe()
@@ -113,7 +114,7 @@ def test_predict_says_what_it_is_asked(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_validate_prints_every_row(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    found = cli_costs.validate()
+    found = committed()  # equals a fresh one: tests/scenarios/costs/test_published.py
     monkeypatch.setattr(cli_costs, "validate", lambda: found)
     assert main(["validate", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == found

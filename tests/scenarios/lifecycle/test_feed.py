@@ -56,6 +56,22 @@ def test_a_live_run_is_told_from_its_first_event_to_its_end(runs: Runs, client: 
     assert "sharded" not in response.text, "nothing names the experiment"
 
 
+def test_a_hidden_run_says_nothing_about_itself(runs: Runs, client: httpx.Client) -> None:
+    run = runs.start(paced(TICKS), viewer="a", hidden=True)
+    text = live(client, run).text
+    sentences = [json.loads(data)["sentence"] for _, name, data in events_in(text) if name == "end"]
+    assert sentences == [tail.UNTOLD]
+    assert '"processes":' in live(client, ended(runs, runs.start(paced(TICKS, seed=1), viewer="a"))).text
+    for secret in ("sharded", run.key, f"{TICKS} ticks", '"processes":'):
+        assert secret not in text
+    csv_text = client.get(f"/runs/{run.run_id}/samples.csv").text
+    assert csv_text.startswith("source,time_s")
+    assert "sharded" not in csv_text
+    assert client.get(f"/runs/{run.run_id}/trace.json").status_code == 403
+    runs.reveal(run.run_id)
+    assert client.get(f"/runs/{run.run_id}/trace.json").status_code == 200
+
+
 def test_ticks_arrive_while_the_run_goes_on(runs: Runs, client: httpx.Client) -> None:
     run = runs.start(paced(50), viewer="a")
     with client.stream("GET", "/live", params={"run": run.run_id}) as response:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scenarios.active_run import ActiveRun, gpus_taken
+from scenarios.config import RunConfig
+from scenarios.run_folder import Entry
 from scenarios.run_queue import RunQueue, wait_s
 
 
@@ -52,3 +55,30 @@ def test_wait_equals_playing_the_line_second_by_second(remaining_s: list[int], d
         ahead_s=lambda n: float(durations_s[n - 1]),
     )
     assert estimate == starts_s[-1]
+
+
+def test_who_may_not_start_yet_keeps_its_place_and_holds_up_nobody() -> None:
+    queue = RunQueue()
+    for name in ("real", "virtual"):
+        queue.add(name, "visitor")
+    assert queue.pop(lambda run_id: run_id != "real") == "virtual"
+    assert (queue.place("real"), queue.pop(lambda run_id: False), queue.pop()) == (1, None, "real")
+
+
+def test_real_gpus_train_one_run_at_a_time() -> None:
+    real, virtual = (RunConfig.parse({"scenario": "sharded", "backend": backend}) for backend in ("cuda", "auto"))
+    entry = Entry(run_id="a-real-run", config=real, created_s=0.0, pace="live", owner="")
+    running = ActiveRun(entry=entry, priority="visitor", state="running")
+    assert gpus_taken([running], real)
+    assert not gpus_taken([running], virtual)
+    running.computed_s = 1.0
+    assert not gpus_taken([running], real)
+
+
+def test_an_out_of_memory_on_virtual_gpus_is_a_result_and_on_real_ones_may_be_somebody_elses_fault() -> None:
+    def good(outcome: str, backend: str) -> bool:
+        config = RunConfig.parse({"scenario": "sharded", "batch": 4096, "backend": backend})
+        return Entry(run_id="a-run", config=config, created_s=0.0, pace="live", owner="", outcome=outcome).good
+
+    assert [good(outcome, "virtual") for outcome in ("finished", "out_of_memory", "failed", "timeout")] == [True, True, False, False]
+    assert not good("out_of_memory", "cuda")

@@ -274,3 +274,37 @@ def test_one_viewer_cannot_fill_the_queue(make_runs: MakeRuns) -> None:
         runs.start(paced(1000, seed=100), viewer="flood")
     assert runs.start(paced(1000, seed=0), viewer="flood").run_id == mine[0].run_id, "joining an equal run is no new one"
     assert runs.start(paced(1000, seed=100), viewer="another").state == "queued"
+
+
+def test_a_hidden_run_is_nobodys_to_look_up_until_it_is_revealed(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    plain = runs.start(paced(20), viewer="a")
+    hidden = runs.start(paced(20), viewer="a", hidden=True)
+    assert hidden.run_id != plain.run_id, "equal to one in flight, and shared with nobody"
+    assert runs.start(paced(20), viewer="b").run_id == plain.run_id
+    assert runs.get(hidden.run_id) is None
+    asked = wait_until(lambda: (now := runs.get(hidden.run_id, hidden=True)) and now.over and now, 5)
+    assert (asked.hidden, asked.recording) == (True, None)
+    recording = runs.recording(paced(20))
+    assert recording is not None
+    assert recording.run_id == plain.run_id
+    runs.close()
+    again = make_runs()
+    assert again.get(hidden.run_id) is None, "after a restart too"
+    again.reveal(hidden.run_id)
+    again.reveal("nosuchrun123")
+    shown = again.get(hidden.run_id)
+    assert shown is not None
+    assert (shown.hidden, shown.config) == (False, paced(20))
+    again.close()
+    assert make_runs().get(hidden.run_id) is not None
+
+
+def test_a_run_in_flight_can_be_revealed(make_runs: MakeRuns) -> None:
+    runs = make_runs()
+    run = runs.start(paced(50), viewer="a", hidden=True)
+    runs.reveal(run.run_id)
+    assert runs.get(run.run_id) is not None
+    assert ended(runs, run).state == "finished"
+    runs.close()
+    assert make_runs().get(run.run_id) is not None
