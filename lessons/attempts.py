@@ -1,36 +1,46 @@
-"""Attempts at questions: what a learner answered, predicted and ran, kept in SQLite under a random token.
+"""Attempts at questions: what a learner answered, predicted and ran, each under a random token of its own.
 
 Owns the table and the order of the stages. A call returns only after its transaction was committed. Every change is made against the
 version that the caller saw, so that two tabs cannot overwrite each other: the later one gets StaleAttempt with the state as it now is.
-What may be shown of an attempt is decided in `lessons.public_view`.
+What may be shown of an attempt is decided in `lessons.public_view`, what an answer is worth in `lessons.grading`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from sqlalchemy import JSON, Connection, Engine, create_engine, event, insert, select, update
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
-from sqlalchemy.schema import CreateTable
+from sqlalchemy import Connection, bindparam, insert, select, update
 
-from lessons.grading import TRIES
+from lessons.cards import schedule, wording_form
+from lessons.causes import HEALTHY, cause_of_lesson, cause_of_option
+from lessons.grading import TRIES, Certainty, grade
+from lessons.judgements import Judgement, may_cost, see, write
+from lessons.learners import ensure_learner, learner_id, well_formed
 from lessons.model import SILHOUETTES, Lesson, Silhouette
+from lessons.store import STORE_FILE, Store, StoreError, open_store
+from lessons.store.tables import attempts as table
+
+__all__ = [
+    "STORE_FILE", "Attempt", "AttemptStore", "Certainty", "Kind", "Stage", "StaleAttempt", "StoreError", "UnknownAttempt",
+    "runnable_causes",
+]
 
 Stage = Literal["question", "predict", "run", "verdict", "second_try", "explained"]
-Certainty = Literal["guess", "fairly", "certain"]
-STORE_FILE = "shardlab.db"
+Kind = Literal["lesson", "review"]
 LONGEST_TOKEN = 64
 
 
-class StoreError(RuntimeError):
-    """The store cannot do it now; the message says why, for the person in front of the page."""
+_BY_TOKEN = select(table).where(table.c.token == bindparam("token"))
+_AT_LESSON = (
+    select(table).where(table.c.learner_id == bindparam("own"), table.c.lesson_id == bindparam("lesson")).order_by(table.c.created_s)
+)
+"""Built once: every page asks them."""
 
 
 class StaleAttempt(Exception):
@@ -43,26 +53,6 @@ class StaleAttempt(Exception):
 
 class UnknownAttempt(Exception):
     """No attempt has this token."""
-
-
-class _Base(DeclarativeBase):
-    pass
-
-
-class _Row(_Base):
-    __tablename__ = "attempts"
-
-    token: Mapped[str] = mapped_column(primary_key=True)
-    lesson_id: Mapped[str]
-    stage: Mapped[str]
-    version: Mapped[int]
-    answers: Mapped[list[str]] = mapped_column(JSON)
-    certainties: Mapped[list[str | None]] = mapped_column(JSON)
-    predictions: Mapped[list[str | None]] = mapped_column(JSON)
-    runs: Mapped[dict[str, str]] = mapped_column(JSON)
-    shown: Mapped[bool]
-    created_s: Mapped[float]
-    changed_s: Mapped[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +75,20 @@ class Attempt:
     """The learner asked for the answer before being right."""
     created_s: float
     changed_s: float
+    learner_id: int | None = None
+    """Whose it is inside the store; None for nobody's, as those of before there were learners."""
+    kind: Kind = "lesson"
+    seed: int | None = None
+    """Shuffles the options, see `lessons.grading.option_order`; None leaves them as written."""
+    wording: int | None = None
+    """Which of the lesson's other wordings tells the symptom; None: the lesson's own text."""
+    costs: bool = False
+    """Whether a wrong answer may cost marks: not in the first lesson that this learner answered."""
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is in the store; one that `AttemptStore.open` made up is stored by its first answer."""
+        return bool(self.token)
 
     @property
     def try_no(self) -> int:
@@ -107,42 +111,64 @@ class Attempt:
 
 
 class AttemptStore:
-    """All attempts of one data folder. Thread-safe; tables are created when it is opened."""
+    """All attempts of one store. Thread-safe."""
 
-    def __init__(self, data_dir: Path, *, busy_limit_s: float = 5.0) -> None:
-        """Raises StoreError where the database cannot be opened or created."""
-        try:
-            data_dir.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"The folder {data_dir} cannot be made: {error.strerror}.") from None
-        self._engine = _engine(data_dir / STORE_FILE, busy_limit_s)
-        with self._transaction() as connection:
-            connection.execute(CreateTable(_Row.metadata.tables[_Row.__tablename__], if_not_exists=True))
+    def __init__(self, store: Store | Path, *, busy_limit_s: float = 5.0) -> None:
+        """`store`, or the data folder of one to be opened. Raises StoreError where that cannot be opened or created."""
+        self._store = store if isinstance(store, Store) else open_store(store, busy_limit_s=busy_limit_s)
 
     def close(self) -> None:
-        self._engine.dispose()
+        self._store.close()
 
-    def start(self, lesson_id: str) -> Attempt:
-        """A new attempt at the stage "question", under a token nobody can guess."""
-        now_s = time.time()
-        token = secrets.token_urlsafe(16)
-        values: dict[str, Any] = {
-            "token": token, "lesson_id": lesson_id, "stage": "question", "version": 1, "answers": [], "certainties": [], "predictions": [],
-            "runs": {}, "shown": False, "created_s": now_s, "changed_s": now_s,
-        }
-        with self._transaction() as connection:
-            connection.execute(insert(_Row).values(**values))
-        return _attempt(values)
+    def open(self, lesson: Lesson, *, learner: str | None, token: str | None = None) -> Attempt:
+        """The attempt that a page goes on with, so that nothing is lost on another browser or after a reload.
+
+        It is the one with this token (from the address), if it is at this lesson and belongs to the learner or to nobody; else the
+        learner's latest unfinished one at this lesson; else a fresh one, which is kept nowhere until the first answer is locked in.
+        """
+        with self._store.read() as connection:
+            own = learner_id(connection, learner) if learner is not None and well_formed(learner) else None
+            found = _read(connection, token) if token and _usable(token) else None
+            if found is not None and found.lesson_id == lesson.id and found.learner_id in (None, own):
+                return found
+            if own is None:
+                return _fresh(lesson.id, seed=shuffle_seed(learner or "", lesson.id, 0))
+            mine = connection.execute(_AT_LESSON, {"own": own, "lesson": lesson.id}).mappings().all()
+            unfinished = [row for row in mine if row["stage"] != "explained" and row["kind"] == "lesson"]
+            if unfinished:
+                return _attempt(unfinished[-1])
+            return _fresh(
+                lesson.id, learner_id=own, costs=may_cost(connection, own, lesson.id),
+                seed=shuffle_seed(learner or "", lesson.id, len(mine)),
+            )
+
+    def start(
+        self, lesson_id: str, *, learner: str | None = None, kind: Kind = "lesson", seed: int | None = None, wording: int | None = None,
+    ) -> Attempt:
+        """A new attempt at the stage "question", under a token nobody can guess. Raises StoreError, ValueError, DeadToken."""
+        with self._store.write() as connection:
+            attempt = _fresh(lesson_id, kind=kind, seed=seed, wording=wording)
+            return _insert(connection, attempt, learner, {})
 
     def get(self, token: str) -> Attempt | None:
         """The attempt with this token; None for one that was never given out."""
-        if not token or len(token) > LONGEST_TOKEN or "\x00" in token:
+        if not _usable(token):
             return None
-        with self._transaction() as connection:
+        with self._store.read() as connection:
             return _read(connection, token)
 
-    def lock_in(self, attempt: Attempt, lesson: Lesson, option_id: str, certainty: Certainty | None = None) -> Attempt:
-        """question -> predict, or second_try -> predict. Raises ValueError for an unknown option, or one that was already refuted."""
+    def all(self) -> list[Attempt]:
+        """Every attempt in the store, oldest first: for results, which whoever runs the server takes out."""
+        with self._store.read() as connection:
+            return [_attempt(row) for row in connection.execute(select(table).order_by(table.c.created_s, table.c.token)).mappings()]
+
+    def lock_in(
+        self, attempt: Attempt, lesson: Lesson, option_id: str, certainty: Certainty | None = None, *, learner: str | None = None
+    ) -> Attempt:
+        """question -> predict, or second_try -> predict: one transaction, also where it stores the attempt (then `learner` owns it).
+
+        Raises ValueError for an unknown option, or one that was already refuted.
+        """
         if lesson.option(option_id) is None:
             raise ValueError(f"option={option_id[:40]!r}: must be one of {', '.join(option.id for option in lesson.options)}")
         if option_id in attempt.answers:
@@ -150,7 +176,8 @@ class AttemptStore:
         if certainty is not None and certainty not in get_args(Certainty):
             raise ValueError(f"certainty={certainty!r}: must be one of {', '.join(get_args(Certainty))}")
         return self._move(
-            attempt, ("question", "second_try"), "predict",
+            attempt, ("question", "second_try"), "predict", learner=learner,
+            then=lambda connection, now: _judge(connection, now, lesson),
             answers=[*attempt.answers, option_id], certainties=[*attempt.certainties, certainty],
         )
 
@@ -179,7 +206,7 @@ class AttemptStore:
 
     def see_verdict(self, attempt: Attempt) -> Attempt:
         """run -> verdict: the run has been watched, or skipped."""
-        return self._move(attempt, ("run",), "verdict")
+        return self._move(attempt, ("run",), "verdict", then=lambda connection, now: _see(connection, now))
 
     def try_again(self, attempt: Attempt, lesson: Lesson) -> Attempt:
         """verdict -> second_try, after a wrong first answer. Raises ValueError where no try is left."""
@@ -193,40 +220,44 @@ class AttemptStore:
             raise ValueError("There is a second try; ask for the answer to be shown instead.")
         return self._move(attempt, ("verdict",), "explained")
 
-    def show_answer(self, attempt: Attempt, lesson: Lesson) -> Attempt:
+    def show_answer(self, attempt: Attempt, lesson: Lesson, *, learner: str | None = None) -> Attempt:
         """From anywhere to explained: "Show the answer now". It costs the score unless the last verdict was final already."""
         judged = attempt.stage == "verdict" and (lesson.key.id in attempt.answers or len(attempt.answers) >= TRIES)
-        return self._move(attempt, get_args(Stage), "explained", shown=attempt.shown or not (judged or attempt.stage == "explained"))
+        return self._move(
+            attempt, get_args(Stage), "explained", learner=learner, then=lambda connection, now: _see(connection, now, forfeit=True),
+            shown=attempt.shown or not (judged or attempt.stage == "explained"),
+        )
 
-    def _move(self, attempt: Attempt, allowed: tuple[str, ...], stage: str, **changes: Any) -> Attempt:
-        """One step, if the attempt still is as the caller saw it. Raises StaleAttempt, UnknownAttempt, ValueError, StoreError."""
+    def _move(
+        self, attempt: Attempt, allowed: tuple[str, ...], stage: str, *, learner: str | None = None,
+        then: Callable[[Connection, Attempt], None] = lambda connection, now: None, **changes: Any,
+    ) -> Attempt:
+        """One step, if the attempt still is as the caller saw it; `then` does what belongs to it in the same transaction.
+
+        Raises StaleAttempt, UnknownAttempt, ValueError, StoreError, and DeadToken where an attempt is stored for a deleted learner.
+        """
         if attempt.stage not in allowed:
             current = self.get(attempt.token)
             if current is not None and current.version != attempt.version:
                 raise StaleAttempt(current)
             raise ValueError(f"not possible at the stage {attempt.stage!r}")
-        values = {**changes, "stage": stage, "version": attempt.version + 1, "changed_s": time.time()}
-        with self._transaction() as connection:
+        with self._store.write() as connection:
+            if not attempt.stored:
+                current = _insert(connection, attempt, learner, {**changes, "stage": stage})
+                then(connection, current)
+                return current
+            values = {**changes, "stage": stage, "version": attempt.version + 1, "changed_s": time.time()}
             done = connection.execute(
-                update(_Row).where(_Row.token == attempt.token, _Row.version == attempt.version).values(**values)
+                update(table).where(table.c.token == attempt.token, table.c.version == attempt.version).values(**values)
             )
             current = _read(connection, attempt.token)
+            if current is not None and done.rowcount == 1:
+                then(connection, current)
         if current is None:
             raise UnknownAttempt(attempt.token)
         if done.rowcount != 1:
             raise StaleAttempt(current)
         return current
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        """Commits on leaving; every failure of the database becomes a StoreError that a person can read."""
-        try:
-            with self._engine.begin() as connection:
-                yield connection
-        except DBAPIError as error:
-            raise StoreError(_readable(str(error.orig))) from error
-        except SQLAlchemyError as error:
-            raise StoreError(f"The store failed: {error}.") from error
 
 
 def runnable_causes(lesson: Lesson, attempt: Attempt) -> tuple[str, ...]:
@@ -237,42 +268,83 @@ def runnable_causes(lesson: Lesson, attempt: Attempt) -> tuple[str, ...]:
     return tuple(option.causes[0] for option in options if option is not None)
 
 
-def _engine(path: Path, busy_limit_s: float) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": busy_limit_s, "check_same_thread": False})
+def shuffle_seed(learner: str, lesson_id: str, number: int) -> int:
+    """The seed of a learner's attempt number `number` at a lesson: a reload before the first answer shows the same order again."""
+    digest = hashlib.sha256(f"{learner} {lesson_id} {number}".encode()).digest()
+    return int.from_bytes(digest[:7], "big")
 
-    @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _: object) -> None:
-        # FULL: in WAL mode a commit is on the disk when it returns; NORMAL could lose the last answers in a power cut.
-        for pragma in ("journal_mode=WAL", "synchronous=FULL"):
-            connection.execute(f"PRAGMA {pragma}")
 
-    return engine
+def _usable(token: str) -> bool:
+    return 0 < len(token) <= LONGEST_TOKEN and "\x00" not in token
+
+
+def _fresh(lesson_id: str, **more: Any) -> Attempt:
+    """At the question, not in the store yet."""
+    return Attempt(
+        token="", lesson_id=lesson_id, stage="question", version=0, answers=(), certainties=(), predictions=(), runs={}, shown=False,
+        created_s=0.0, changed_s=0.0, **more,
+    )
+
+
+def insert_attempt(connection: Connection, lesson_id: str, own: int, **more: Any) -> Attempt:
+    """A new attempt of a learner at the question, inside a transaction of somebody else's."""
+    return _store(connection, _fresh(lesson_id, **more), own, {})
+
+
+def open_review(connection: Connection, own: int, lesson_ids: Collection[str]) -> Attempt | None:
+    """The review of one of these lessons that the learner has not come to the end of."""
+    row = connection.execute(
+        select(table).where(
+            table.c.learner_id == own, table.c.kind == "review", table.c.stage != "explained", table.c.lesson_id.in_(lesson_ids)
+        ).order_by(table.c.created_s).limit(1)
+    ).mappings().first()
+    return None if row is None else _attempt(row)
+
+
+def _insert(connection: Connection, attempt: Attempt, learner: str | None, changes: dict[str, Any]) -> Attempt:
+    return _store(connection, attempt, None if learner is None else ensure_learner(connection, learner), changes)
+
+
+def _store(connection: Connection, attempt: Attempt, own: int | None, changes: dict[str, Any]) -> Attempt:
+    """Keep an attempt that `_fresh` made, with its first changes already."""
+    now_s = time.time()
+    values: dict[str, Any] = {
+        "token": secrets.token_urlsafe(16), "lesson_id": attempt.lesson_id, "stage": attempt.stage, "version": 1, "answers": [],
+        "certainties": [], "predictions": [], "runs": {}, "shown": False, "created_s": now_s, "changed_s": now_s, "learner_id": own,
+        "kind": attempt.kind, "seed": attempt.seed, "wording": attempt.wording,
+        "costs": own is not None and (attempt.kind == "review" or may_cost(connection, own, attempt.lesson_id)),
+    }
+    connection.execute(insert(table).values(**values | changes))
+    return _attempt(values | changes)
+
+
+def _judge(connection: Connection, attempt: Attempt, lesson: Lesson) -> None:
+    """The judgement on the answer just locked in; nobody's answers are not judged beyond the page."""
+    if attempt.learner_id is None or attempt.answer is None:
+        return
+    verdict = grade(lesson, attempt.answer, attempt.try_no, attempt.certainty, costs=attempt.costs)
+    taken_for = cause_of_option(lesson, attempt.answer)
+    if taken_for == HEALTHY and not verdict.right:  # a wrong option may be disproved by a healthy run: it is no cause then
+        taken_for = ""
+    judgement = Judgement(
+        at_s=attempt.changed_s, kind=attempt.kind, ref=attempt.token, try_no=attempt.try_no, lesson_id=lesson.id,
+        cause=cause_of_lesson(lesson), taken_for=taken_for, correct=verdict.right,
+        certainty=attempt.certainty, marks=verdict.marks,
+    )
+    write(connection, attempt.learner_id, judgement, seen=False)
+
+
+def _see(connection: Connection, attempt: Attempt, *, forfeit: bool = False) -> None:
+    for judgement in see(connection, attempt.token, forfeit=forfeit):
+        if judgement.try_no == 1 and attempt.learner_id is not None:
+            schedule(connection, attempt.learner_id, judgement, wording_form(attempt.lesson_id, attempt.wording))
 
 
 def _read(connection: Connection, token: str) -> Attempt | None:
-    row = connection.execute(select(_Row.__table__).where(_Row.token == token)).mappings().first()
-    return None if row is None else _attempt(dict(row))
+    row = connection.execute(_BY_TOKEN, {"token": token}).mappings().first()
+    return None if row is None else _attempt(row)
 
 
-def _attempt(row: Mapping[str, Any]) -> Attempt:
+def _attempt(row: Mapping[Any, Any]) -> Attempt:
     as_tuples = {name: tuple(row[name]) for name in ("answers", "certainties", "predictions")}
     return Attempt(**{**row, **as_tuples})
-
-
-_REASONS: tuple[tuple[str, str], ...] = (
-    ("locked", "The store is busy; nothing was saved. Please try again in a moment."),
-    ("full", "The disk of the server is full; nothing was saved. Whoever runs the server has to make room."),
-    ("readonly", "The store cannot be written; nothing was saved. Whoever runs the server has to check its data folder."),
-    ("unable to open", "The store cannot be opened. Whoever runs the server has to check its data folder."),
-    ("malformed", "The store is damaged; nothing was saved. Whoever runs the server has to restore it from a backup."),
-    ("not a database", "The store is damaged; nothing was saved. Whoever runs the server has to restore it from a backup."),
-    ("no such table", "The store has lost a table; nothing was saved. Whoever runs the server has to restore it from a backup."),
-    ("disk i/o", "The disk of the server failed; nothing was saved. Whoever runs the server has to look at it."),
-)
-
-
-def _readable(text: str) -> str:
-    found = next((message for part, message in _REASONS if part in text.lower()), None)
-    return found or f"The store failed; nothing was saved: {text}."
-
-

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from lessons.claims import ClaimError, evaluate
-from lessons.evidence import Summary, default_config, experiments, matches_question, silhouette_of
+from lessons.evidence import matches_question, silhouette_of
+from lessons.evidence_columns import Summary
+from lessons.experiments import in_words, named_experiments
 from lessons.loader import LESSON_FILE
 from lessons.model import Cause, Lesson
+from scenarios.config import RunConfig
 from scenarios.record import summary_of
 from scenarios.runs import Runs
 from scenarios.settings import Settings
@@ -22,8 +26,8 @@ from scenarios.settings import Settings
 POLL_S = 0.1
 VIEWER = "lessons check"
 
-Measure = Callable[[str], "Summary | str"]
-"""From the name of an experiment to the summary of a run of it, or to what became of it instead."""
+Measure = Callable[[RunConfig], "Summary | str"]
+"""From an experiment to the summary of a run of it, or to what became of it instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +47,7 @@ class Checked:
 
 def check_lesson(lesson: Lesson, measure: Measure) -> list[Checked]:
     """Judge every statement of `lesson`; each experiment is measured once."""
-    names = dict.fromkeys([*experiments(lesson), *(claim.scenario for claim in lesson.claims)])
-    found = {name: measure(name) for name in names}
+    found = {name: measure(lesson.config_of(name)) for name in named_experiments(lesson)}
     summaries = {name: result for name, result in found.items() if not isinstance(result, str)}
     checked = [
         Checked(lesson_id=lesson.id, line=None, scenario=name, holds=False, message=result)
@@ -76,37 +79,45 @@ def _judge_cause(lesson: Lesson, cause: Cause, summary: Summary) -> list[Checked
     measured = f"the run {'matches' if matches else 'does not match'}{f' ({reason})' if reason else ''}"
     return [
         Checked(
-            lesson_id=lesson.id, line=None, scenario=cause.scenario, holds=matches is cause.matches_question, message=f"{says}: {measured}"
+            lesson_id=lesson.id, line=cause.line, scenario=cause.scenario, holds=matches is cause.matches_question,
+            message=f"{says}: {measured}",
         ),
         Checked(
-            lesson_id=lesson.id, line=None, scenario=cause.scenario, holds=drawn == cause.draws,
+            lesson_id=lesson.id, line=cause.line, scenario=cause.scenario, holds=drawn == cause.draws,
             message=f"draws of {cause.id} is {cause.draws}: the run draws {drawn or 'nothing that was measured'}",
         ),
     ]
 
 
 def check_by_running(lessons: Sequence[Lesson], settings: Settings, tell: Callable[[str], None]) -> list[Checked]:
-    """Run every experiment of `lessons` once, in a data folder of its own that goes with it, and judge. `tell` hears of each run."""
+    """Run every experiment of `lessons` once, and judge. `tell` hears of each run."""
+    with measuring(settings, tell) as measure:
+        return [checked for lesson in lessons for checked in check_lesson(lesson, measure)]
+
+
+@contextmanager
+def measuring(settings: Settings, tell: Callable[[str], None]) -> Iterator[Measure]:
+    """What measures experiments, each once, by fresh runs in a data folder of their own that goes with them."""
     with tempfile.TemporaryDirectory(prefix="shardlab-check-") as folder:
         runs = Runs(settings.model_copy(update={"data_dir": Path(folder)}))
         known: dict[str, Summary | str] = {}
 
-        def measure(name: str) -> Summary | str:
-            if name not in known:
-                tell(f"running {name} ...")
-                known[name] = _run(runs, name, settings.run_limit_s)
-            return known[name]
+        def measure(config: RunConfig) -> Summary | str:
+            if config.key not in known:
+                tell(f"running {in_words(config)} ...")
+                known[config.key] = _run(runs, config, settings.run_limit_s)
+            return known[config.key]
 
         try:
-            return [checked for lesson in lessons for checked in check_lesson(lesson, measure)]
+            yield measure
         finally:
             runs.close()
 
 
-def _run(runs: Runs, name: str, limit_s: float) -> Summary | str:
-    """One fresh run at full speed."""
+def _run(runs: Runs, config: RunConfig, limit_s: float) -> Summary | str:
+    """One fresh run at full speed. Claims are about virtual GPUs: they are to hold wherever they are checked."""
     try:
-        run = runs.start(default_config(name), viewer=VIEWER, pace="fast")
+        run = runs.start(config.model_copy(update={"backend": "virtual"}), viewer=VIEWER, pace="fast")
     except ValueError as error:
         return f"could not be run: {error}"
     # Twice the limit: starting the launcher comes on top of the run, and `Runs` itself ends a run that hangs.

@@ -195,6 +195,25 @@ class _Parser:
         return ClaimError(f"claim {self._text!r}: expected {expected}, found {found}")
 
 
+def roots(expression: str) -> tuple[str, ...]:
+    """The names that an expression begins its paths with: fields of the summary, or experiments. Raises ClaimError."""
+    found: list[str] = []
+
+    def walk(node: Node) -> None:
+        if isinstance(node, PathNode):
+            found.append(node.root)
+        elif isinstance(node, Call):
+            walk(node.argument)
+        elif isinstance(node, Arithmetic):
+            walk(node.left)
+            walk(node.right)
+
+    for comparison in parse_claim(expression):
+        walk(comparison.left)
+        walk(comparison.right)
+    return tuple(dict.fromkeys(found))
+
+
 def text_of(node: Node) -> str:
     if isinstance(node, Literal):
         return repr(node.value) if isinstance(node.value, str) else f"{node.value:g}"

@@ -41,11 +41,7 @@ class DeepLink:
         cause = lesson.cause(cause_id or self.cause or "")
         if cause is None:
             raise ValueError(f"cause={shown(cause_id or self.cause or '')}: must be one of {', '.join(c.id for c in lesson.causes)}")
-        return self.config_of(cause.scenario)
-
-    def config_of(self, scenario: str) -> RunConfig:
-        """An experiment, such as the fix, with those of the link's knobs that have an effect on it."""
-        return RunConfig.applied({"scenario": scenario, **self.knobs})
+        return lesson.config_of(cause.scenario, self.knobs)
 
 
 def parse_link(query: Mapping[str, str | Sequence[str]], lessons: LessonSet) -> DeepLink:
@@ -88,10 +84,8 @@ def _known_lesson(value: str | None, lessons: LessonSet, faults: list[LinkFault]
 def _known_cause(value: str | None, lesson: Lesson | None, lessons: LessonSet, faults: list[LinkFault]) -> str | None:
     if value is None:
         return None
-    within = lesson or (lessons.lessons[0] if len(lessons.lessons) == 1 else None)
-    if within is None:
-        faults.append(link_fault(CAUSE, value, "needs a lesson to belong to"))
-    elif within.cause(value) is None:
+    within = lesson or lessons.lessons[0]  # the page's own choice where a link names none
+    if within.cause(value) is None:
         # The causes that exist are not listed: how many there are, and under which option, is not for this page to say.
         faults.append(link_fault(CAUSE, value, f"is no cause of the lesson {within.id}"))
     else:

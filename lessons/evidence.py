@@ -9,23 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from lessons.claims import evaluate
+from lessons.evidence_columns import COLUMNS, Summary
 from lessons.model import Cause, Lesson, Silhouette
 from scenarios.config import RunConfig
 from scenarios.record import summary_of
 
-Summary = Mapping[str, Any]
-
-COLUMNS = ("", "GPU 0", "GPUs 1-7", "Memory", "Ended", "Weights agree", "Useful speed", "Matches the question?")
+TITLE, MATCHES = "", "Matches the question?"
+"""Headings of the first and the last column; what lies between is the lesson's choice."""
 NOT_MEASURED = "not measured yet"
-MISSING = "–"
 
-_ENDED = {
-    "finished": "finished", "out_of_memory": "out of memory", "timeout": "timed out", "failed": "failed", "stopped": "stopped",
-    "interrupted": "interrupted",
-}
 _APART_PCT = 30.0
 """GPU 0 stands out where it differs from every other GPU by as much."""
 _HIGH_PCT = 60.0
@@ -33,7 +28,7 @@ _HIGH_PCT = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceRow:
-    """What the recording of one cause says. None: not measured (the run had no steady part, or there is no recording)."""
+    """What the recording of one cause says."""
 
     label: str
     """Letter of the option as it is shown, with a number where it stands for several causes: C1."""
@@ -41,15 +36,8 @@ class EvidenceRow:
     cause_id: str
     title: str
     measured: bool
-    gpu0_pct: float | None
-    others_pct: tuple[float, float] | None
-    """Lowest and highest of the other GPUs."""
-    memory_gib: float | None
-    memory_limit_gib: float | None
-    ended: str | None
-    weights_agree: bool | None
-    useful_speed: float | None
-    """Times that of one GPU."""
+    cells: tuple[str, ...]
+    """One text for each of the lesson's columns; none without a recording."""
     matches: bool | None
     reason: str
     """Why it does not match, in words; empty where it does."""
@@ -58,16 +46,15 @@ class EvidenceRow:
     """`virtual` or `nvml`."""
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """One text for each of COLUMNS."""
+    def head(self) -> str:
+        return f"{self.label} {self.title}"
+
+    @property
+    def match(self) -> str:
+        """The last cell."""
         if not self.measured:
-            return (f"{self.label} {self.title}", *[NOT_MEASURED] * (len(COLUMNS) - 1))
-        matches = {True: "yes", False: f"no: {self.reason}", None: f"cannot be told: {self.reason}"}[self.matches]
-        return (
-            f"{self.label} {self.title}", _pct(self.gpu0_pct), _range(self.others_pct), _memory(self.memory_gib, self.memory_limit_gib),
-            self.ended or MISSING, {True: "yes", False: "no", None: MISSING}[self.weights_agree],
-            MISSING if self.useful_speed is None else f"{self.useful_speed:.1f}x one GPU", matches,
-        )
+            return NOT_MEASURED
+        return {True: "yes", False: f"no: {self.reason}", None: f"cannot be told: {self.reason}"}[self.matches]
 
 
 class Recordings(Protocol):
@@ -83,26 +70,15 @@ class Recorded(Protocol):
     def run_dir(self) -> Path: ...
 
 
-def default_config(scenario: str) -> RunConfig:
-    """The configuration whose recordings fill the table: the experiment with its defaults."""
-    return RunConfig.parse({"scenario": scenario})
-
-
-def recorded(scenario: str, runs: Recordings) -> Summary | None:
-    """The summary of the newest good recording of an experiment at its defaults; None where there is none."""
-    run = runs.recording(default_config(scenario))
+def recorded(config: RunConfig, runs: Recordings) -> Summary | None:
+    """The summary of the newest good recording of a config; None where there is none."""
+    run = runs.recording(config)
     return None if run is None else summary_of(run.run_dir)
 
 
 def recorded_causes(lesson: Lesson, runs: Recordings) -> dict[str, Summary | None]:
     """`recorded` for every cause of the lesson, by cause id: the input of `evidence`."""
-    return {cause.id: recorded(cause.scenario, runs) for cause in lesson.causes}
-
-
-def experiments(lesson: Lesson) -> tuple[str, ...]:
-    """Every experiment the lesson shows: those of its causes, the fix and the race, each once."""
-    names = [*(cause.scenario for cause in lesson.causes), lesson.fix, *(racer.scenario for racer in lesson.race)]
-    return tuple(dict.fromkeys(names))
+    return {cause.id: recorded(lesson.config_of(cause.scenario), runs) for cause in lesson.causes}
 
 
 def labels(lesson: Lesson, order: Sequence[str] | None = None) -> dict[str, str]:
@@ -114,6 +90,11 @@ def labels(lesson: Lesson, order: Sequence[str] | None = None) -> dict[str, str]
         for index, cause_id in enumerate(causes, start=1):
             found[cause_id] = chr(ord("A") + number) + (str(index) if len(causes) > 1 else "")
     return found
+
+
+def headings(lesson: Lesson) -> tuple[str, ...]:
+    """Of all columns, the first and the last included."""
+    return (TITLE, *(COLUMNS[name].heading for name in lesson.evidence), MATCHES)
 
 
 def evidence(
@@ -156,44 +137,9 @@ def _row(lesson: Lesson, cause: Cause, label: str, summary: Summary | None) -> E
     option = lesson.option_of(cause.id)
     head = {"label": label, "option_id": option.id if option else "", "cause_id": cause.id, "title": cause.title}
     if summary is None:
-        return EvidenceRow(
-            **head, measured=False, gpu0_pct=None, others_pct=None, memory_gib=None, memory_limit_gib=None, ended=None,
-            weights_agree=None, useful_speed=None, matches=None, reason=NOT_MEASURED, draws=None, source=None,
-        )
-    utils = [gpu["gpu_util"] for gpu in summary["gpus"]]
-    others = [util for util in utils[1:] if util is not None]
+        return EvidenceRow(**head, measured=False, cells=(), matches=None, reason=NOT_MEASURED, draws=None, source=None)
     matches, reason = matches_question(lesson, summary)
     return EvidenceRow(
-        **head, measured=True, gpu0_pct=utils[0] if utils else None, others_pct=(min(others), max(others)) if others else None,
-        memory_gib=summary["peak_memory_gib"], memory_limit_gib=summary["memory_limit_gib"],
-        ended=_ended(summary), weights_agree=_agree(summary["replica_checksums"]), useful_speed=summary["speedup_vs_one_gpu"],
-        matches=matches, reason=reason, draws=silhouette_of(summary), source=summary["source"],
+        **head, measured=True, cells=tuple(COLUMNS[name].cell(summary) for name in lesson.evidence), matches=matches, reason=reason,
+        draws=silhouette_of(summary), source=summary["source"],
     )
-
-
-def _ended(summary: Summary) -> str:
-    outcome = _ENDED.get(summary["outcome"], str(summary["outcome"]))
-    return outcome if summary["outcome"] == "finished" else f"{outcome} at {summary['virtual_s']:.1f} s"
-
-
-def _agree(checksums: Sequence[str | None]) -> bool | None:
-    if not checksums or any(checksum is None for checksum in checksums):
-        return None
-    return len(set(checksums)) == 1
-
-
-def _pct(value: float | None) -> str:
-    return MISSING if value is None else f"{value:.0f} %"
-
-
-def _range(values: tuple[float, float] | None) -> str:
-    if values is None:
-        return MISSING
-    low, high = (f"{value:.0f}" for value in values)
-    return f"{low} %" if low == high else f"{low} to {high} %"
-
-
-def _memory(used_gib: float | None, limit_gib: float | None) -> str:
-    if used_gib is None:
-        return MISSING
-    return f"{used_gib:.0f} GiB" if limit_gib is None else f"{used_gib:.0f} of {limit_gib:.0f} GiB"

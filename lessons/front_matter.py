@@ -5,15 +5,18 @@ Owns the mapping from a value's path to the line it stands on. Must not know wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from lessons.model import Fault
+
 ModelT = TypeVar("ModelT", bound=BaseModel)
-Path = tuple[str | int, ...]
+Place = tuple[str | int, ...]
 FENCE = "---"
 
 
@@ -25,12 +28,20 @@ class FrontMatterError(ValueError):
         super().__init__(message)
 
 
+class PlacedError(ValueError):
+    """A fault between fields; `path` is that of the one to look at."""
+
+    def __init__(self, path: Place, message: str) -> None:
+        self.path = path
+        super().__init__(message)
+
+
 @dataclass(frozen=True, kw_only=True)
 class FrontMatter:
     """Plain values of the front matter, the line of each, and the Markdown after it."""
 
     values: dict[str, Any]
-    lines: dict[Path, int]
+    lines: dict[Place, int]
     body: str
     body_line: int
     """Line of the file on which `body` begins."""
@@ -56,49 +67,97 @@ def read_front_matter(text: str) -> FrontMatter:
     end = next((number for number, row in enumerate(rows[1:], start=1) if row.strip() == FENCE), None)
     if end is None:
         raise FrontMatterError(1, f"the front matter is not closed by a line {FENCE!r}")
-    source = "\n".join(rows[1:end])
+    values, lines, repeated = _read(rows[1:end])
+    return FrontMatter(values=values, lines=lines, body="\n".join(rows[end + 1 :]), body_line=end + 2, repeated=repeated)
+
+
+def read_yaml_file(path: Path) -> tuple[FrontMatter | None, list[Fault]]:
+    """A file that is YAML and nothing else, in the same shape, with an empty body; None where there is none or it cannot be read."""
+    if not path.exists():
+        return None, []
+    try:
+        values, lines, repeated = _read(path.read_text(encoding="utf-8").splitlines(), first_line=1)
+    except (OSError, UnicodeDecodeError) as error:
+        return None, [Fault(file=path.name, line=1, message=f"cannot be read: {error}")]
+    except FrontMatterError as error:
+        return None, [Fault(file=path.name, line=error.line, message=str(error))]
+    return FrontMatter(values=values, lines=lines, body="", body_line=1, repeated=repeated), []
+
+
+def _read(rows: Sequence[str], first_line: int = 2) -> tuple[dict[str, Any], dict[Place, int], list[tuple[int, str]]]:
+    """Values, the line of each, and keys that stand twice. `first_line` is the line of the file on which `rows` begin."""
+    source = "\n".join(rows)
     try:
         node = yaml.compose(source, Loader=yaml.SafeLoader)
         values = yaml.safe_load(source)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        line = error.problem_mark.line + first_line if error.problem_mark else 1
         raise FrontMatterError(line, f"not readable as YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise FrontMatterError(2, f"not readable as YAML: {str(error).splitlines()[0]}") from None
+        raise FrontMatterError(first_line, f"not readable as YAML: {str(error).splitlines()[0]}") from None
     if not isinstance(values, dict) or node is None:
-        raise FrontMatterError(2, "the front matter has to be `name: value` lines")
-    lines: dict[Path, int] = {}
+        raise FrontMatterError(first_line, "this has to be `name: value` lines")
+    lines: dict[Place, int] = {}
     repeated: list[tuple[int, str]] = []
-    _place(node, (), lines, repeated)
-    return FrontMatter(values=values, lines=lines, body="\n".join(rows[end + 1 :]), body_line=end + 2, repeated=repeated)
+    _place(node, (), lines, repeated, first_line)
+    return values, lines, repeated
 
 
-def validate(model: type[ModelT], front: FrontMatter) -> tuple[ModelT | None, list[tuple[int, str]]]:
-    """`front` as `model`, or None and every fault as (line, message)."""
+def validate(
+    model: type[ModelT], front: FrontMatter, context: Mapping[str, Any] | None = None
+) -> tuple[ModelT | None, list[tuple[int, str]]]:
+    """`front` as `model`, or None and every fault as (line, message). `context` is for the model's validators."""
     faults = [(line, f"{key!r} stands here twice") for line, key in front.repeated]
     try:
-        return model.model_validate(front.values), faults
+        return model.model_validate(front.values, context=dict(context or {})), faults
     except ValidationError as error:
         for fault in error.errors():
+            context = fault.get("ctx", {})
+            between = context.get("error")
+            if isinstance(between, PlacedError):
+                faults.append((front.line_of(between.path), str(between)))
+                continue
             path = [part for part in fault["loc"] if isinstance(part, (str, int))]
             name = ".".join(str(part) for part in path) or "front matter"
             shown = "" if isinstance(fault["input"], (dict, list)) else f" (is {str(fault['input'])[:60]!r})"
-            message = fault["msg"].removeprefix("Value error, ")
+            message = _plain(fault["type"], context) or fault["msg"].removeprefix("Value error, ")
             faults.append((front.line_of(path), f"{name}: {message}{shown if fault['type'] != 'missing' else ''}"))
         return None, faults
 
 
-def _place(node: yaml.Node, path: Path, lines: dict[Path, int], repeated: list[tuple[int, str]]) -> None:
-    # The fence is line 1 and YAML counts from 0: the first row of the source is line 2 of the file.
-    lines.setdefault(path, node.start_mark.line + 2)
+def _plain(kind: str, limits: Mapping[str, Any]) -> str | None:
+    """What pydantic says, for people who do not program; None where its own words will do."""
+    sign = "_" if "_" in str(limits.get("pattern", "")) else "-"
+    return {
+        "missing": "is missing",
+        "extra_forbidden": "there is no such field here",
+        "int_parsing": "must be a whole number", "int_type": "must be a whole number", "int_from_float": "must be a whole number",
+        "bool_parsing": "must be true or false", "bool_type": "must be true or false",
+        "string_type": "must be a text; put it between quotation marks",
+        "string_too_short": "must not be empty",
+        "string_too_long": f"must have at most {limits.get('max_length')} characters",
+        "string_pattern_mismatch": f"must begin with a small letter and hold small letters, digits and {sign} only, at most 40",
+        "literal_error": f"must be one of {limits.get('expected')}",
+        "greater_than_equal": f"must be at least {limits.get('ge')}",
+        "less_than_equal": f"must be at most {limits.get('le')}",
+        "too_short": f"needs at least {limits.get('min_length')}",
+        "too_long": f"may hold at most {limits.get('max_length')}",
+        "list_type": "must be a list: `- ` before each entry",
+        "dict_type": "must be `name: value` lines", "model_type": "must be `name: value` lines",
+    }.get(kind)
+
+
+def _place(node: yaml.Node, path: Place, lines: dict[Place, int], repeated: list[tuple[int, str]], first_line: int) -> None:
+    # YAML counts lines from 0.
+    lines.setdefault(path, node.start_mark.line + first_line)
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = str(key.value)
             if (*path, name) in lines:
-                repeated.append((key.start_mark.line + 2, name))
+                repeated.append((key.start_mark.line + first_line, name))
                 continue
-            lines[(*path, name)] = key.start_mark.line + 2
-            _place(value, (*path, name), lines, repeated)
+            lines[(*path, name)] = key.start_mark.line + first_line
+            _place(value, (*path, name), lines, repeated, first_line)
     elif isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
-            _place(item, (*path, index), lines, repeated)
+            _place(item, (*path, index), lines, repeated, first_line)

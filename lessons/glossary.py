@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lessons.front_matter import FENCE, FrontMatterError, read_front_matter, validate
+from lessons.front_matter import read_yaml_file, validate
 from lessons.model import Fault, Term
 from lessons.schema import SafeId, Text
 
@@ -30,18 +30,11 @@ class _GlossaryMatter(BaseModel):
 
 def load_glossary(root: Path) -> tuple[dict[str, Term], list[Fault]]:
     """The terms of `root`/glossary.yaml by id, in its order; no file means no terms. Faults carry their line."""
-    path = root / GLOSSARY_FILE
-    if not path.exists():
-        return {}, []
-    try:
-        # The fence in front shifts every line by one; it is taken off again below.
-        front = read_front_matter(f"{FENCE}\n{path.read_text(encoding='utf-8')}\n{FENCE}\n")
-    except (OSError, UnicodeDecodeError) as error:
-        return {}, [Fault(file=GLOSSARY_FILE, line=1, message=f"cannot be read: {error}")]
-    except FrontMatterError as error:
-        return {}, [Fault(file=GLOSSARY_FILE, line=max(1, error.line - 1), message=str(error))]
+    front, faults = read_yaml_file(root / GLOSSARY_FILE)
+    if front is None:
+        return {}, faults
     matter, found = validate(_GlossaryMatter, front)
-    faults = [Fault(file=GLOSSARY_FILE, line=max(1, line - 1), message=message) for line, message in found]
+    faults += [Fault(file=GLOSSARY_FILE, line=line, message=message) for line, message in found]
     if matter is None:
         return {}, faults
     return {key: Term(id=key, name=term.name, short=term.short) for key, term in matter.terms.items()}, faults

@@ -5,9 +5,13 @@ Owns shapes and look-ups. Must not read files, grade or know about runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args
+
+from scenarios.catalog import Metric
+from scenarios.config import RunConfig
 
 Silhouette = Literal["only0", "all_high", "all_low", "all_crash", "low0"]
 """The five pictures among which a learner predicts: which GPUs are busy."""
@@ -21,6 +25,11 @@ SILHOUETTES: dict[Silhouette, str] = {
 }
 
 
+FaultKind = Literal["fault", "to do", "advice"]
+KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+"""fault: the lesson cannot be shown. to do: it is unfinished. advice: it can be shown, and would be better otherwise."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     """Something a teacher has to mend, with the place where it is."""
@@ -30,9 +39,15 @@ class Fault:
     line: int
     """From 1."""
     message: str
+    kind: FaultKind = "fault"
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.message}"
+        return f"{self.file}:{self.line}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """The message, with what it is where it is no fault."""
+        return self.message if self.kind == "fault" else f"{self.kind}: {self.message}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +84,7 @@ class Cause:
     title: str
     """Shown only once an answer is locked in."""
     scenario: str
-    """Name in `scenarios.catalog.SCENARIOS`."""
+    """Name of its experiment: one of the lesson's own, or of the catalog. `Lesson.config_of` knows both."""
     matches_question: bool
     """What the lesson claims. `lessons.evidence` judges from figures; `check --run` compares the two."""
     draws: Silhouette
@@ -78,6 +93,12 @@ class Cause:
     """One sentence: what its run shows."""
     note: str
     """What to watch out for when reading its run; may be empty."""
+    opens_on: Metric | None = None
+    """The metric that shows its effect; None: as the scenario says."""
+    odd_gpu: int | None = None
+    """The lane that is set off; None: as the experiment says."""
+    line: int | None = None
+    """Where it begins in lesson.md."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +124,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A machine-readable statement about the run of a scenario at its defaults."""
+    """A machine-readable statement about the run of an experiment."""
 
     scenario: str
     expression: str
@@ -150,13 +171,17 @@ class Lesson:
     still: Silhouette
     """The still picture of the symptom, shown with the question."""
     symptom: Prose
+    wordings: tuple[Prose, ...]
+    """Other tellings of the same symptom, for when the item comes back."""
     question: str
     options: tuple[Option, ...]
     causes: tuple[Cause, ...]
     symptom_when: tuple[Condition, ...]
     """The symptom as conditions on a run's summary; a run matches the question where all hold, tried in order."""
+    evidence: tuple[str, ...]
+    """Columns of the evidence table: names in `lessons.evidence_columns.COLUMNS`."""
     fix: str
-    """Scenario of the healthy script."""
+    """Experiment of the healthy script."""
     race: tuple[Racer, ...]
     terms: tuple[Term, ...]
     why: Prose
@@ -171,6 +196,20 @@ class Lesson:
     infographic_alt: str
     claims: tuple[Claim, ...]
     folder: Path
+    experiments: Mapping[str, RunConfig] = field(default_factory=dict)
+    """The lesson's own: a scenario of the catalog with knobs, by a name that is as secret as a scenario's."""
+
+    def config_of(self, name: str, knobs: Mapping[str, Any] | None = None) -> RunConfig:
+        """What to run for an experiment of this lesson or of the catalog, with a learner's knobs on top of its own.
+
+        Knobs without an effect are left out. Raises ValueError for an unknown name, or knobs that do not go together.
+        """
+        own = self.experiments.get(name)
+        values = {**({"scenario": name} if own is None else own.model_dump()), **(knobs or {})}
+        if own is not None and own.straggler is not None and "straggler" not in (knobs or {}):
+            # On fewer GPUs the last one is the slow one: the experiment stays what it is.
+            values["straggler"] = min(own.straggler, int(values["gpus"]) - 1)
+        return RunConfig.applied(values)
 
     def option(self, option_id: str) -> Option | None:
         """The option with this id; None for an unknown one."""
@@ -191,15 +230,32 @@ class Lesson:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CourseStage:
+    """A part of the course: its name, and the ids of its lessons in order."""
+
+    name: str
+    lessons: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class LessonSet:
-    """All lessons that could be loaded, in the order of their folders, and what is wrong with the others."""
+    """All lessons that could be loaded, in the order of the course, and what is wrong with the others."""
 
     lessons: tuple[Lesson, ...]
     faults: tuple[Fault, ...]
+    """Faults, and what is left to do in unfinished lessons."""
+    stages: tuple[CourseStage, ...] = ()
+    """The parts of the course, with those of their lessons that could be loaded. A lesson may belong to none."""
+    advice: tuple[Fault, ...] = ()
+    """What would make lessons better that can be shown as they are."""
 
     def get(self, lesson_id: str) -> Lesson | None:
         """The lesson with this id; None for an unknown one."""
         return next((lesson for lesson in self.lessons if lesson.id == lesson_id), None)
+
+    def stage_of(self, lesson_id: str) -> str | None:
+        """Name of the part of the course that a lesson belongs to; None where the course does not list it."""
+        return next((stage.name for stage in self.stages if lesson_id in stage.lessons), None)
 
 
 class NoLessonsError(ValueError):

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lessons.attempts import Attempt, Stage, runnable_causes
-from lessons.grading import Verdict, grade
+from lessons.attempts import Attempt, Kind, Stage, runnable_causes
+from lessons.grading import Stake, Verdict, grade, option_order, stakes
 from lessons.model import Lesson, Prose, Silhouette, Term
 
 
@@ -57,6 +57,8 @@ class PublicView:
     topic: str
     still: Silhouette
     symptom: Prose
+    """In the words of this attempt: a review tells it otherwise than the lesson does."""
+    kind: Kind
     question: str
     terms: tuple[Term, ...]
     options: tuple[PublicOption, ...]
@@ -71,6 +73,10 @@ class PublicView:
     may_try_again: bool
     score: float | None
     """0..1, once the attempt is over."""
+    marks: float | None
+    """Certainty-based marks, once the attempt is over; may be below 0."""
+    stakes: tuple[Stake, ...]
+    """What each certainty would earn and cost now; empty where no answer is asked for."""
     lesson: Lesson | None
     """The whole lesson, once explained."""
 
@@ -84,8 +90,8 @@ def public_view(lesson: Lesson, attempt: Attempt) -> PublicView:
     option = lesson.option(attempt.answer) if attempt.answer else None
     return PublicView(
         lesson_id=lesson.id, title=lesson.title, level=lesson.level, minutes=lesson.minutes, topic=lesson.topic, still=lesson.still,
-        symptom=lesson.symptom, question=lesson.question, terms=lesson.terms,
-        options=tuple(PublicOption(id=option.id, text=option.text) for option in lesson.options),
+        symptom=_symptom(lesson, attempt), kind=attempt.kind, question=lesson.question, terms=lesson.terms,
+        options=_options(lesson, attempt),
         stage=attempt.stage, try_no=attempt.try_no,
         answer=PublicOption(id=option.id, text=option.text) if option else None,
         prediction=attempt.prediction,
@@ -93,17 +99,51 @@ def public_view(lesson: Lesson, attempt: Attempt) -> PublicView:
         judged=judged,
         may_try_again=attempt.stage == "verdict" and not judged[-1].verdict.final,
         score=score(lesson, attempt),
+        marks=marks_of(lesson, attempt),
+        stakes=stakes(costs=attempt.costs, try_no=attempt.try_no) if attempt.stage in ("question", "second_try") else (),
         lesson=lesson if explained else None,
     )
 
 
 def score(lesson: Lesson, attempt: Attempt) -> float | None:
     """0..1; None while the attempt goes on. An answer shown on request scores 0."""
-    if attempt.stage != "explained" and not (attempt.stage == "verdict" and _judged(lesson, attempt)[-1].verdict.final):
+    if not _over(lesson, attempt):
         return None
     if attempt.shown:
         return 0.0
-    return max((grade(lesson, answer, number).score for number, answer in enumerate(attempt.answers, start=1)), default=0.0)
+    return max((verdict.score for verdict in _verdicts(lesson, attempt)), default=0.0)
+
+
+def marks_of(lesson: Lesson, attempt: Attempt) -> float | None:
+    """Certainty-based marks; None while the attempt goes on. Where the answer was shown on request, losses stand and nothing is earned."""
+    if not _over(lesson, attempt):
+        return None
+    marks = [verdict.marks for verdict in _verdicts(lesson, attempt)]
+    return sum(min(0.0, each) for each in marks) if attempt.shown else sum(marks, 0.0)
+
+
+def _over(lesson: Lesson, attempt: Attempt) -> bool:
+    return attempt.stage == "explained" or (attempt.stage == "verdict" and _judged(lesson, attempt)[-1].verdict.final)
+
+
+def _verdicts(lesson: Lesson, attempt: Attempt) -> list[Verdict]:
+    """On all answers that the lesson still knows: it may have been rewritten since."""
+    return [
+        grade(lesson, answer, number, certainty, costs=attempt.costs)
+        for number, (answer, certainty) in enumerate(zip(attempt.answers, attempt.certainties, strict=True), start=1)
+        if lesson.option(answer) is not None
+    ]
+
+
+def _symptom(lesson: Lesson, attempt: Attempt) -> Prose:
+    """A wording that the lesson no longer has (it was rewritten) is told in the lesson's own words."""
+    wording = attempt.wording
+    return lesson.symptom if wording is None or not 0 <= wording < len(lesson.wordings) else lesson.wordings[wording]
+
+
+def _options(lesson: Lesson, attempt: Attempt) -> tuple[PublicOption, ...]:
+    by_id = {option.id: option for option in lesson.options}
+    return tuple(PublicOption(id=name, text=by_id[name].text) for name in option_order(lesson, attempt.seed))
 
 
 def _judged(lesson: Lesson, attempt: Attempt) -> tuple[JudgedAnswer, ...]:
@@ -119,7 +159,8 @@ def _judged(lesson: Lesson, attempt: Attempt) -> tuple[JudgedAnswer, ...]:
         predicted = attempt.predictions[number - 1] if number <= len(attempt.predictions) else None
         found.append(
             JudgedAnswer(
-                option_id=option.id, text=option.text, verdict=grade(lesson, answer, number), predicted=predicted, drew=cause.draws
+                option_id=option.id, text=option.text, predicted=predicted, drew=cause.draws,
+                verdict=grade(lesson, answer, number, attempt.certainties[number - 1], costs=attempt.costs),
             )
         )
     return tuple(found)

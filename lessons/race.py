@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lessons.evidence import Recordings, Summary, default_config
+from lessons.evidence import Recordings
+from lessons.evidence_columns import Summary
 from lessons.model import Lesson
 from scenarios.record import read_events, summary_of
 
@@ -43,7 +44,7 @@ def recorded_ticks(lesson: Lesson, runs: Recordings) -> dict[str, tuple[Summary,
     """Summary and ticks of the newest good recording of every racer that has one: the input of `race`."""
     found: dict[str, tuple[Summary, list[Tick]]] = {}
     for racer in lesson.race:
-        run = runs.recording(default_config(racer.scenario))
+        run = runs.recording(lesson.config_of(racer.scenario))
         summary = None if run is None else summary_of(run.run_dir)
         if run is not None and summary is not None:
             ticks = [event["data"] for event in read_events(run.run_dir) if event["event"] == "tick"]
@@ -69,18 +70,19 @@ def race(lesson: Lesson, recordings: Mapping[str, tuple[Summary, Iterable[Tick]]
         racers.append(
             RacerProgress(
                 label=racer.label, scenario=racer.scenario, role=role, epoch_s=summary["epoch_seconds"], measured=summary["epoch_measured"],
-                progress=_progress(summary, healthy[0], ticks),
+                progress=_progress(_pass(lesson, racer.scenario, summary) / _pass(lesson, lesson.fix, healthy[0]), summary, ticks),
             )
         )
     return tuple(racers)
 
 
-def _progress(summary: Summary, healthy: Summary, ticks: Iterable[Tick]) -> tuple[tuple[float, float], ...]:
-    """Distinct samples over the samples of the data set, tick by tick.
+def _pass(lesson: Lesson, name: str, summary: Summary) -> int:
+    """Samples that one pass of a run's loaders processes: steps x GPUs x batch. The healthy run's is the data set once."""
+    return int(summary["steps_per_epoch"]) * len(summary["gpus"]) * lesson.config_of(name).batch
 
-    One pass of a run's loaders processes steps x GPUs batches; the healthy run's is the data set once (both at one batch size).
-    """
-    passes = summary["steps_per_epoch"] * len(summary["gpus"]) / (healthy["steps_per_epoch"] * len(healthy["gpus"]))
+
+def _progress(passes: float, summary: Summary, ticks: Iterable[Tick]) -> tuple[tuple[float, float], ...]:
+    """Distinct samples over the samples of the data set, tick by tick; `passes` are those of the data set in one pass of the loaders."""
     points = [(0.0, 0.0)]
     for tick in ticks:
         loaded = tick["epoch"] + tick["epoch_pct"] / 100.0

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from lessons.svg_drawing import MOST_DRAWN, REFERENCE, Endless, drawn
+from lessons.svg_style import declarations_fault, reaches_outside, style_fault
+
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 
 _SHAPES = {"svg", "g", "defs", "symbol", "use", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon", "text", "tspan"}
@@ -22,6 +25,10 @@ FORBIDDEN = {
     "script": "scripts", "foreignObject": "foreign content", "image": "embedded or linked pictures", "a": "links",
     "iframe": "frames", "feImage": "linked pictures", "handler": "scripts", "listener": "scripts", "audio": "sound", "video": "video",
 }
+
+_FORBIDDEN = {name.lower(): what for name, what in FORBIDDEN.items()}
+_TEXT_ONLY = ("title", "desc", "style")
+"""An HTML parser reads what is inside the first two as HTML, and what is inside the last as text."""
 
 _ATTRIBUTE_NAMES = """
     id class style transform transform-origin viewBox preserveAspectRatio width height x y x1 y1 x2 y2 cx cy r rx ry d points dx dy
@@ -35,13 +42,12 @@ _ATTRIBUTE_NAMES = """
 """
 ATTRIBUTES = frozenset(_ATTRIBUTE_NAMES.split())
 
-_OUTSIDE = re.compile(
-    r"url\(\s*(?!['\"]?#)|@import|@font-face|image-set|javascript:|expression\(|-moz-binding|data:|//|\\", re.IGNORECASE
-)
-"""A backslash too: CSS escapes could spell any of the others."""
-
 LONGEST_SVG = 300_000
 """Characters. An infographic is a drawing; more than this is an export that carries something else."""
+DEEPEST = 64
+"""Elements inside each other."""
+MOST_FAULTS = 20
+"""Told of one picture."""
 _SAFE_ANIMATED = ATTRIBUTES - {"href", "style", "class", "id"}
 
 
@@ -83,9 +89,18 @@ def sanitise_svg(text: str) -> tuple[str, str, list[tuple[int, str]]]:
         parser.Parse(_without_doctype(text, reader), True)
     except expat.ExpatError as error:
         reader.faults.append((error.lineno, f"not well-formed: {expat.errors.messages[error.code]}"))
-        return "", "", reader.faults
-    _check_texts(reader)
-    return "".join(reader.out), f"{reader.title.strip()}. {' '.join(reader.desc.split())}", reader.faults
+    if not reader.faults:
+        _check_texts(reader)
+        _check_drawn(reader)
+    if reader.faults:
+        return "", "", _first(reader.faults)
+    return "".join(reader.out), f"{reader.title.strip()}. {' '.join(reader.desc.split())}", []
+
+
+def _first(faults: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Of a hostile picture, which may have a hundred thousand faults, those to be told."""
+    more = len(faults) - MOST_FAULTS
+    return faults if more <= 0 else [*faults[:MOST_FAULTS], (faults[MOST_FAULTS][0], f"and {more} more faults from here on")]
 
 
 def _without_doctype(text: str, reader: _Reader) -> str:
@@ -99,26 +114,33 @@ def _without_doctype(text: str, reader: _Reader) -> str:
 
 def _start(reader: _Reader, name: str, attributes: list[str], line: int) -> None:
     namespace, _, local = name.rpartition(" ")
+    if not reader.skipped and reader.open_names and reader.open_names[-1] in _TEXT_ONLY:
+        reader.faults.append((line, f"<{reader.open_names[-1]}> holds text only, no <{local}>"))
+    if len(reader.open_names) == DEEPEST:
+        reader.faults.append((line, f"<{local}> is the {DEEPEST + 1}th element inside another; at most {DEEPEST} are allowed"))
     if reader.skipped or namespace != SVG_NAMESPACE or local not in ELEMENTS:
-        if local in FORBIDDEN or namespace == "http://www.w3.org/1999/xhtml":
-            reader.faults.append((line, f"<{local}> is not allowed: no {FORBIDDEN.get(local, 'foreign content')} in an infographic"))
+        forbidden = _FORBIDDEN.get(local.lower())
+        if forbidden or namespace == "http://www.w3.org/1999/xhtml":
+            reader.faults.append((line, f"<{local}> is not allowed: no {forbidden or 'foreign content'} in an infographic"))
         elif not reader.open_names and not reader.skipped:
             reader.faults.append((line, f'the root has to be <svg xmlns="{SVG_NAMESPACE}">'))
         reader.skipped += 1
         return
-    kept = []
+    kept: dict[str, str] = {}
     for attribute, value in zip(attributes[::2], attributes[1::2], strict=True):
         fault = _attribute_fault(local, attribute, value)
         if fault:
             reader.faults.append((line, fault))
         elif attribute in ATTRIBUTES or attribute == "http://www.w3.org/1999/xlink href":
-            kept.append(f" {attribute.rpartition(' ')[2]}={quoteattr(value)}")
+            plain = attribute.rpartition(" ")[2]  # href and xlink:href are one, of which a browser goes by the first
+            if attribute == plain or plain not in kept:
+                kept[plain] = _own_ids(plain, value)
     if not reader.open_names:
-        kept.insert(0, f' xmlns="{SVG_NAMESPACE}"')
+        kept["xmlns"] = SVG_NAMESPACE
     if local == "style":
         reader.style_line = line
     reader.open_names.append(local)
-    reader.out.append(f"<{local}{''.join(kept)}>")
+    reader.out.append(f"<{local}{''.join(f' {name}={quoteattr(value)}' for name, value in kept.items())}>")
 
 
 def _attribute_fault(element: str, attribute: str, value: str) -> str | None:
@@ -127,8 +149,14 @@ def _attribute_fault(element: str, attribute: str, value: str) -> str | None:
         return f"{local}= is not allowed: no scripts in an infographic"
     if local in ("href", "src") and not value.strip().startswith("#"):
         return f"{local}={value[:40]!r} reaches outside the file; only #id is allowed"
-    if _OUTSIDE.search(value):
+    if reaches_outside(value):
         return f"{local}={value[:40]!r} reaches outside the file"
+    # A browser would read more than this into a reference: an escaped letter, or one without its closing bracket.
+    escaped = "%" in value and (local == "href" or "#" in value)
+    if escaped or len(REFERENCE.findall(value)) != len(_ANY_REFERENCE.findall(value)):
+        return f"{local}={value[:40]!r} is not understood; write #id, or url(#id), with letters, digits and -"
+    if local == "style" and (fault := declarations_fault(value)):
+        return f"style={value[:40]!r}: {fault}"
     if element in _MOTION and local == "attributeName" and value not in _SAFE_ANIMATED:
         return f"animating {value!r} is not allowed"
     return None
@@ -140,38 +168,30 @@ def _end(reader: _Reader, name: str) -> None:
         return
     local = name.rpartition(" ")[2]
     if local == "style":
-        if _OUTSIDE.search(reader.style):
-            message = "the style reaches outside the file; no @import, no url() but url(#id), no backslash"
-            reader.faults.append((reader.style_line, message))
-        elif leak := _leaking_selector(reader.style):
-            message = f"the style rule {leak!r} would reach the page around it; begin every selector with .ig"
-            reader.faults.append((reader.style_line, message))
+        if fault := style_fault(reader.style):
+            reader.faults.append((reader.style_line, fault))
         reader.style = ""
     reader.open_names.pop()
     reader.out.append(f"</{local}>")
 
 
-def _leaking_selector(css: str) -> str | None:
-    """The first selector (or name of keyframes) that does not begin with .ig: a style inside a page holds for the whole page."""
-    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
-    inside_keyframes = 0
-    depth = 0
-    for found in re.finditer(r"([^{};]*;?)([{}]?)", css):
-        head, brace = str(found.group(1)).strip(), found.group(2)
-        if brace == "}":
-            depth -= 1
-            inside_keyframes = 0 if depth < inside_keyframes else inside_keyframes
-        elif brace == "{":
-            depth += 1
-            if head.startswith("@keyframes"):
-                inside_keyframes = depth
-                if not head.removeprefix("@keyframes").strip().startswith("ig"):
-                    return head
-            elif not head.startswith("@") and not inside_keyframes:
-                wrong = next((part.strip() for part in head.split(",") if not part.strip().startswith(".ig")), None)
-                if wrong is not None:
-                    return wrong
-    return None
+def _own_ids(attribute: str, value: str) -> str:
+    """Ids, and what refers to them, begin with ig: those of a drawing program must not be taken for ids of the page."""
+    if attribute in ("id", "aria-labelledby", "aria-describedby"):
+        return " ".join(map(_own, value.split()))
+    if attribute == "href":
+        return "#" + _own(value.strip()[1:])
+    if attribute in ("begin", "end"):
+        return _EVENT.sub(lambda found: _own(found.group()), value)
+    return REFERENCE.sub(lambda found: f"url(#{_own(found.group(1))})", value)
+
+
+_ANY_REFERENCE = re.compile(r"url\(", re.IGNORECASE)
+_EVENT = re.compile(r"(?<![\w.-])[A-Za-z_][\w-]*(?=\.[A-Za-z])")
+
+
+def _own(name: str) -> str:
+    return name if name.startswith("ig") else f"ig-{name}"
 
 
 def _data(reader: _Reader, data: str) -> None:
@@ -188,9 +208,16 @@ def _data(reader: _Reader, data: str) -> None:
 
 
 def _check_texts(reader: _Reader) -> None:
-    if reader.faults:
-        return
     if not reader.title.strip():
         reader.faults.append((1, "an infographic needs a <title> directly under <svg>"))
     if not reader.desc.strip():
         reader.faults.append((1, "an infographic needs a <desc> directly under <svg> that says what the picture shows"))
+
+
+def _check_drawn(reader: _Reader) -> None:
+    try:
+        if drawn("".join(reader.out)) > MOST_DRAWN:
+            reader.faults.append((1, f"the picture draws more than {MOST_DRAWN} elements, repeated ones counted each time"))
+    except Endless:
+        message = "something in the picture refers to itself (a <use> inside what it repeats), and would be drawn without end"
+        reader.faults.append((1, message))

@@ -196,7 +196,7 @@ def test_a_busy_database_is_said_and_nothing_is_acknowledged(store: AttemptStore
 def test_a_full_disk_is_said(store: AttemptStore, lesson: Lesson) -> None:
     attempt = store.start(lesson.id)
     # SQLite's own limit on pages raises the same error as a full disk; here there is no room for one more page.
-    with store._engine.begin() as connection:
+    with store._store.read() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lessons.claim_fields import check_fields
 from lessons.claims import ClaimError, evaluate, parse_claim
 
 SUMMARY: dict[str, Any] = {
@@ -129,3 +130,26 @@ def test_arithmetic_is_that_of_python(left: float, right: float, sign: str) -> N
     expected = {"+": left + right, "-": left - right, "*": left * right}[sign]
     names = {"a": left, "b": right, "c": expected}
     assert evaluate(f"a {sign} b == c", names).holds is True
+
+
+@pytest.mark.parametrize("claim", [
+    "gpus[0].gpu_util >= 90", "max(gpus[1:].spin_pct) <= 1", "distinct(replica_checksums) == 1", "wait_windows.count >= 2",
+    "gpus.power_w[0] > 1", "own.gpus[2].processes == sharded.steps and outcome == 'finished'",
+    "-last_batch_that_fitted < order_repeated_pct",
+])
+def test_fields_that_a_run_has_are_known_without_one(claim: str) -> None:
+    check_fields(claim, ["sharded", "own"])
+
+
+@pytest.mark.parametrize(("claim", "message"), [
+    ("gpus[0].gpu_utl > 1", "no field 'gpu_utl'; there are rank, gpu_util"),
+    ("steps > 1 and max(gpus.heat) > 1", "no field 'heat'"),
+    ("unsharded.steps > 1", "no field 'unsharded'; there are source, .*; experiments: sharded"),
+    ("sharded.stepps > 1", "no field 'stepps'"),
+    ("steps.x > 1", "before 'x' has no fields"),
+    ("steps[0] > 1", "only a list"),
+    ("steps >> 1", "expected a value"),
+])
+def test_a_field_that_no_run_has_is_found_without_one(claim: str, message: str) -> None:
+    with pytest.raises(ClaimError, match=message):
+        check_fields(claim, ["sharded"])

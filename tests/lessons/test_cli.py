@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lessons.check_runs import check_lesson
+from lessons import check_runs
+from lessons.check_runs import Measure, check_lesson
+from lessons.claim_fields import check_fields, summary_fields
 from lessons.cli import FAULTY, UNUSABLE, WELL, main
+from lessons.loader import CONTENT
 from lessons.model import Claim, Lesson
+from scenarios.config import RunConfig
 
 
 def test_the_built_in_lessons_pass(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,13 +78,15 @@ def test_claims_matches_and_pictures_are_judged_on_runs(lesson: Lesson) -> None:
     runs = {"rank0_loading": _summary([95.0] + [10.0] * 7), "unsharded": _summary([99.0] * 8)}
     asked: list[str] = []
 
-    def measure(name: str) -> dict[str, Any]:
-        asked.append(name)
-        return runs[name]
+    def measure(config: RunConfig) -> dict[str, Any]:
+        asked.append(config.scenario)
+        return runs[config.scenario]
 
     checked = check_lesson(small, measure)
     assert sorted(asked) == ["rank0_loading", "unsharded"]
-    assert [(one.line, one.holds) for one in checked] == [(7, True), (8, False), (9, False), *[(None, True)] * 4]
+    lines = [cause.line for cause in small.causes for _ in ("matches", "draws")]
+    assert [(one.line, one.holds) for one in checked] == [(7, True), (8, False), (9, False), *((line, True) for line in lines)]
+    assert all(lines)
     assert "steps is 10, 2 * rank0_loading.steps is 20" in str(checked[1])
     assert "no field 'stepps'" in str(checked[2])
 
@@ -88,6 +96,49 @@ def test_claims_matches_and_pictures_are_judged_on_runs(lesson: Lesson) -> None:
 
 
 def test_a_run_that_did_not_end_well_is_a_broken_statement(lesson: Lesson) -> None:
-    checked = check_lesson(lesson, lambda name: "its run ended as failed without figures")
+    checked = check_lesson(lesson, lambda config: "its run ended as failed without figures")
     assert {one.holds for one in checked} == {False}
     assert {one.scenario for one in checked} >= {"sharded", "unsharded"}
+
+
+def test_what_a_run_measures_is_named_as_in_claims(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    asked: list[RunConfig] = []
+
+    @contextmanager
+    def measuring(*_: object) -> Iterator[Measure]:
+        def measure(config: RunConfig) -> Any:
+            asked.append(config)
+            whole = {**summary_fields(), **_summary([95.5] + [10.0] * 7), "replica_checksums": ["a"] * 8, "unique_fraction": 0.125}
+            return whole if config.scenario == "sharded" else "its run ended as failed without figures"
+
+        yield measure
+
+    monkeypatch.setattr(check_runs, "measuring", measuring)
+    folder = str(CONTENT / "one-busy-gpu")
+    assert main(["figures", folder, "sharded"]) == WELL
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "sharded"
+    assert "    gpus.gpu_util = 95.5, 10, 10, 10, 10, 10, 10, 10" in lines
+    assert "    distinct(replica_checksums) = 1" in lines
+    assert "    samples_per_second = not measured" in lines
+    assert lines[-1] == "    draws: only0"
+    for line in lines[1:-1]:
+        check_fields(f"{line.strip().split(' = ')[0]} == 1", ())
+    assert main(["figures", folder]) == FAULTY
+    assert "its run ended as failed" in capsys.readouterr().out
+    assert {config.scenario for config in asked} >= {"sharded", "large_batch", "unsharded"}
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ([str(CONTENT)], "must be the folder of one lesson"), (["/nowhere"], "must be a folder"),
+    ([str(CONTENT / "one-busy-gpu"), "nonsense"], "EXPERIMENT='nonsense': must be one of large_batch"),
+])
+def test_figures_of_nothing_is_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figures", *arguments]) == UNUSABLE
+    assert message in capsys.readouterr().err
+
+
+def test_one_lesson_can_be_checked_by_its_own_folder(content: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (content / "bad").mkdir()
+    assert main(["check", str(content / "one-busy-gpu")]) == WELL
+    assert "bad" not in capsys.readouterr().out

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from lessons.evidence import (
-    COLUMNS,
     NOT_MEASURED,
     evidence,
-    experiments,
+    headings,
     labels,
     matches_question,
     recorded_causes,
@@ -55,15 +54,15 @@ def test_letters_follow_the_order_in_which_options_are_shown(lesson: Lesson) -> 
 
 def test_without_a_recording_a_row_is_empty(lesson: Lesson) -> None:
     row = evidence(lesson, {"k5": None})[0]
-    assert (row.measured, row.gpu0_pct, row.matches, row.ended, row.weights_agree) == (False, None, None, None, None)
-    assert row.texts[1:] == (NOT_MEASURED,) * (len(COLUMNS) - 1)
+    assert (row.measured, row.cells, row.matches, row.match) == (False, (), None, NOT_MEASURED)
 
 
 def test_figures_come_from_the_summary(lesson: Lesson) -> None:
     row = {row.cause_id: row for row in evidence(lesson, {"k2": PINNED})}["k2"]
-    assert (row.gpu0_pct, row.others_pct, row.useful_speed, row.weights_agree, row.source) == (96.0, (20.0, 26.0), 2.5, True, "virtual")
-    assert row.texts == (
-        "C1 All data through GPU 0", "96 %", "20 to 26 %", "13 of 79 GiB", "finished", "yes", "2.5x one GPU", "yes",
+    assert (row.head, row.match, row.source) == ("C1 All data through GPU 0", "yes", "virtual")
+    assert row.cells == ("96 %", "20 to 26 %", "13 of 79 GiB", "finished", "yes", "2.5x one GPU")
+    assert headings(lesson) == (
+        "", "GPU 0", "GPUs 1-7", "Memory", "Ended", "Weights agree", "Useful speed", "Matches the question?",
     )
 
 
@@ -96,9 +95,9 @@ def test_the_same_cause_with_other_figures_is_judged_otherwise(lesson: Lesson) -
 
 def test_out_of_memory_and_diverged_weights_are_said(lesson: Lesson) -> None:
     rows = evidence(lesson, {"k5": CRASHED, "k7": _summary([99.0] * 8, replica_checksums=list("abcdefgh"))})
-    assert rows[0].texts[1:] == ("–", "–", "79 of 79 GiB", "out of memory at 9.9 s", "–", "–", "no: the job does not run on")
-    assert rows[1].weights_agree is False
-    assert rows[1].texts[5] == "no"
+    assert rows[0].cells == ("–", "–", "79 of 79 GiB", "out of memory at 9.9 s", "–", "–")
+    assert rows[0].match == "no: the job does not run on"
+    assert rows[1].cells[4] == "no"
 
 
 @pytest.mark.parametrize(
@@ -115,10 +114,6 @@ def test_the_silhouette_is_read_from_the_figures(utils: list[float | None], draw
 def test_a_crash_and_a_run_without_figures_draw_what_they_draw() -> None:
     assert silhouette_of(CRASHED) == "all_crash"
     assert silhouette_of(_summary([None] * 8)) is None
-
-
-def test_every_experiment_of_the_lesson_is_named_once(lesson: Lesson) -> None:
-    assert sorted(experiments(lesson)) == ["large_batch", "rank0_loading", "scheduler_desync", "sharded", "tiny_model", "unsharded"]
 
 
 class _Recordings:
@@ -193,3 +188,52 @@ def test_no_race_without_the_healthy_run_and_no_lane_without_figures(lesson: Les
     assert race(lesson, {"rank0_loading": (PINNED, [])}) == ()
     racers = race(lesson, {"sharded": (BUSY, []), "unsharded": (UNSHARDED | {"epoch_seconds": None}, [])})
     assert [racer.scenario for racer in racers] == ["sharded"]
+
+
+def _gpus(field: str, values: list[float | None], **changes: Any) -> dict[str, Any]:
+    summary = _summary([99.0] * len(values), **changes)
+    return summary | {"gpus": [gpu | {field: value} for gpu, value in zip(summary["gpus"], values, strict=True)]}
+
+
+@pytest.mark.parametrize(
+    ("column", "summary", "text"),
+    [
+        ("gpu0", CRASHED, "–"),
+        ("busy", _summary([70.0] + [99.0] * 7), "GPU 0: 70 %, others 99 %"),
+        ("busy", _summary([90.0, 99.0]), "90 to 99 %"),
+        ("useful", _gpus("sm_active", [85.0] * 3 + [40.0] + [84.0] * 4), "GPU 3: 40 %, others 84 to 85 %"),
+        ("spin", _gpus("spin_pct", [0.0] + [74.6] * 7), "GPU 0: 0 %, others 75 %"),
+        ("spin", _gpus("spin_pct", [None] * 8), "–"),
+        ("exposed", _gpus("exposed_pct", [40.0] * 8), "40 %"),
+        ("power", _gpus("power_w", [293.0] + [169.0] * 7), "GPU 0: 293 W, others 169 W"),
+        ("power", _gpus("power_w", [320.0 + rank for rank in range(8)]), "320 to 327 W"),
+        ("memory", _gpus("peak_memory_gib", [16.9] + [13.4] * 7), "GPU 0: 16.90 GiB, others 13.40 GiB"),
+        ("memory", _gpus("peak_memory_gib", [13.2] * 8), "13 of 79 GiB"),
+        ("memory", _gpus("peak_memory_gib", [10.9, 12.5, 35.0], peak_memory_gib=35.0), "11 to 35 of 79 GiB"),
+        ("batch", _summary([99.0] * 8, last_batch_that_fitted=1024), "1,024"),
+        ("samples", _summary([99.0] * 8, samples_per_second=15123.4), "15,123"),
+        ("samples", _summary([99.0] * 8, samples_per_second=None), "–"),
+        ("epoch", BUSY, "4.0 s"),
+        ("epoch", _summary([99.0] * 8, epoch_seconds=32.1, epoch_measured=False), "32.1 s (at this rate)"),
+        ("epoch", CRASHED, "–"),
+        ("steps", _summary([99.0] * 8, steps_per_epoch=5004), "5,004"),
+        ("unique", BUSY, "once"),
+        ("unique", _summary([99.0] * 8, unique_fraction=0.125), "8 times"),
+        ("unique", _summary([99.0] * 8, unique_fraction=0.4), "2.5 times"),
+        ("order", _summary([99.0] * 8, order_repeated_pct=100.0), "the same"),
+        ("order", _summary([99.0] * 8, order_repeated_pct=0.0), "another one"),
+        ("order", _summary([99.0] * 8, order_repeated_pct=40.0), "40 % the same"),
+        ("order", BUSY, "–"),
+        ("windows", BUSY, "none"),
+        ("windows", _summary([99.0] * 8, wait_windows={"rank": 0, "count": 6, "share_pct": 31.4}), "6, for GPU 0: 31 % of the time"),
+        ("processes", _gpus("processes", [8] + [1] * 7), "GPU 0: 8, others 1"),
+        ("processes", _gpus("processes", [1] * 8), "1"),
+        ("processes", _gpus("processes", [None] * 8), "–"),
+        ("ended", _summary([0.0] + [100.0] * 7, outcome="timeout", virtual_s=31.2), "timed out"),
+        ("ended", _summary([None] * 8, outcome="out_of_memory", virtual_s=0.0, steps=0), "out of memory in the first step"),
+    ],
+)
+def test_a_lesson_chooses_its_columns(lesson: Lesson, column: str, summary: dict[str, Any], text: str) -> None:
+    chosen = replace(lesson, evidence=(column,))
+    assert evidence(chosen, {"k5": summary})[0].cells == (text,)
+    assert len(headings(chosen)) == 3

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lessons.loader import CONTENT
-from lessons.svg import ATTRIBUTES, ELEMENTS, LONGEST_SVG, SVG_NAMESPACE, sanitise_svg
+from lessons.svg import ATTRIBUTES, ELEMENTS, LONGEST_SVG, MOST_FAULTS, SVG_NAMESPACE, sanitise_svg
 
 HEAD = (
     '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9">\n'
@@ -48,6 +48,49 @@ def _with(body: str) -> str:
         ("<style>.ig-a, p { fill: red }</style>", "'p' would reach the page"),
         ("<style>@media print { .ig { fill: red } * { fill: red } }</style>", r"'\*' would reach the page"),
         ("<style>@keyframes spin { from { x: 0 } }</style>", "keyframes spin"),
+        ("<SCRIPT>alert(1)</SCRIPT>", "<SCRIPT> is not allowed"),
+        ("<foreignobject><p/></foreignobject>", "<foreignobject> is not allowed"),
+        ('<rect oNlOaD="alert(1)"/>', "oNlOaD= is not allowed"),
+        ('<rect xmlns:e="urn:e" e:onclick="alert(1)"/>', "onclick= is not allowed"),
+        ('<animate onbegin="alert(1)" attributeName="x"/>', "onbegin= is not allowed"),
+        ('<animate attributeName="xlink:href" to="#a"/>', "animating 'xlink:href'"),
+        ('<set attributeName="onclick" to="alert(1)"/>', "animating 'onclick'"),
+        ('<set attributeName="style" to="fill:red"/>', "animating 'style'"),
+        ('<animateMotion><mpath xlink:href="//x/y.svg#z"/></animateMotion>', "reaches outside"),
+        ('<set attributeName="fill" to="url(//x/y)"/>', "reaches outside"),
+        ('<animate attributeName="fill" values="red;url(https://x)"/>', "reaches outside"),
+        ('<use href="y.svg#z"/>', "only #id is allowed"),
+        ('<use href=" javascript:alert(1)"/>', "only #id is allowed"),
+        ('<rect fill="URL( &quot;https://x/y&quot; )"/>', "reaches outside"),
+        ('<rect style="background:image(\'y.png\')"/>', "reaches outside"),
+        ('<rect style="position:fixed;inset:0"/>', "lay the picture over the page"),
+        ('<rect style="position/**/:/**/sticky"/>', "lay the picture over the page"),
+        ('<rect style="}body{display:none"/>', "do not match"),
+        ("<style>.ig { position: absolute }</style>", "lay the picture over the page"),
+        ("<style>.ig { --p: fixed; position: var(--p) }</style>", "lay the picture over the page"),
+        ("<style>.ig { z-index: 9 }</style>", "lay the picture over the page"),
+        ("<style>.ig { fill: url(#a) }</style>", "belongs into an attribute"),
+        ("<style>.ig { background: src('a.png') }</style>", "reaches outside"),
+        ("<style>.ig ~ p { color: red }</style>", r"'.ig ~ p' would reach the page"),
+        ("<style>.ig + div p { color: red }</style>", "would reach the page"),
+        ("<style>.ignore { color: red }</style>", "'.ignore' would reach the page"),
+        ("<style>.ig:is(.ig-a, body) { color: red }</style>", "would reach the page"),
+        ("<style>.ig { p { color: red } }</style>", "'p' would reach the page"),
+        ("<style>@keyframes ig-a { from { content: \"{{\" } } body { display: none }</style>", "'body' would reach the page"),
+        ("<style>.ig { content: '/*' } body { display: none } /* */</style>", "'body' would reach the page"),
+        ("<style>.ig { content: '/*' } body { display: none } /* '</style>", "do not match"),
+        ("<style>.ig { } } body { display: none }</style>", "braces of the style do not match"),
+        ("<style>.ig { fill: red</style>", "braces of the style do not match"),
+        ("<style>@namespace x 'y'; .ig { fill: red }</style>", "@namespace is not allowed"),
+        ("<style>@layer a { .ig { fill: red } }</style>", "@layer is not allowed"),
+        ("<style>@property --x { syntax: '*' }</style>", "@property is not allowed"),
+        ("<style>.ig{}<g/></style>", "<style> holds text only, no <g>"),
+        ("<g><title>a<style>body{}</style></title></g>", "<title> holds text only, no <style>"),
+        ("<style>.ig #lanes { fill: red }</style>", "write #ig-lanes"),
+        ('<use href="#%61"/>', "not understood"),
+        ('<rect fill="url(#%61)"/>', "not understood"),
+        ('<rect fill="url(#a"/>', "not understood"),
+        ("<g>" * 70 + "</g>" * 70, "at most 64"),
     ],
 )
 def test_active_and_reaching_content_is_refused_on_its_line(body: str, message: str) -> None:
@@ -55,6 +98,50 @@ def test_active_and_reaching_content_is_refused_on_its_line(body: str, message: 
     assert faults, body
     assert faults[0][0] == 3
     assert re.search(message, faults[0][1])
+
+
+def _doubled(levels: int, tail: str = "<rect/>") -> str:
+    """Each group draws the one before it ten times."""
+    groups = [f'<g id="ig-0">{tail}</g>']
+    groups += [f'<g id="ig-{level}">' + f'<use href="#ig-{level - 1}"/>' * 10 + "</g>" for level in range(1, levels + 1)]
+    return f"<defs>{''.join(groups)}</defs><use href='#ig-{levels}'/>"
+
+
+@pytest.mark.parametrize(("body", "message"), [
+    (_doubled(9), "draws more than"),
+    (_doubled(1).replace("<rect/>", "<use href='#ig-1'/>"), "refers to itself"),
+    ('<pattern id="p"><rect fill="url(#p)"/></pattern><rect fill="url(#p)"/>', "refers to itself"),
+    ('<pattern id="a"><rect/></pattern>' + "".join(
+        f'<pattern id="{new}">' + f'<rect fill="url(#{old})"/>' * 99 + "</pattern>" for old, new in ("ab", "bc", "cd")
+    ), "draws more than"),
+    ('<pattern id="p"><rect fill="URL( #p )"/></pattern><rect fill="url(#p)"/>', "refers to itself"),
+    ('<g id="a"><use href="#a"/></g><g id="a"/>', "refers to itself"),
+    ('<pattern id="p">' + "<rect/>" * 200 + '</pattern><g fill="url(#p)">' + "<rect/>" * 200 + "</g>", "draws more than"),
+    ('<marker id="m">' + "<rect/>" * 200 + f'</marker><g style="marker-mid:url(#m)"><path d="M0 0{" 1 1" * 200}"/></g>', "draws more than"),
+])
+def test_a_few_lines_cannot_ask_a_browser_for_billions(body: str, message: str) -> None:
+    assert [message in fault for _, fault in sanitise_svg(_with(body))[2]] == [True]
+    assert sanitise_svg(_with(_doubled(2)))[2] == [], "repeating what is repeated is fine"
+
+
+def test_of_a_hundred_thousand_faults_the_first_are_told() -> None:
+    svg, _, faults = sanitise_svg(_with("\n" + "<script/>" * 20_000))
+    assert svg == ""
+    assert len(faults) == MOST_FAULTS + 1
+    assert faults[-1] == (4, f"and {20_000 - MOST_FAULTS} more faults from here on")
+
+
+def test_ids_of_a_drawing_program_cannot_be_taken_for_those_of_the_page() -> None:
+    svg, _, faults = sanitise_svg(
+        '<svg xmlns="http://www.w3.org/2000/svg" aria-labelledby="t ig-d"><title id="t">T</title><desc id="ig-d">D</desc>'
+        '<g id="lanes"><rect id="path1" style="fill:url(#g1)" clip-path="url(\'#c\')"/></g><use href="#lanes"/>'
+        '<animate id="first" begin="1.5s; path1.click + 0.2s" attributeName="x"/></svg>'
+    )
+    assert faults == []
+    assert re.findall(r'(?<![\w-])id="([^"]*)"', svg) == ["ig-t", "ig-d", "ig-lanes", "ig-path1", "ig-first"]
+    for rewritten in ('aria-labelledby="ig-t ig-d"', 'href="#ig-lanes"', "fill:url(#ig-g1)", 'clip-path="url(#ig-c)"'):
+        assert rewritten in svg
+    assert 'begin="1.5s; ig-path1.click + 0.2s"' in svg
 
 
 @pytest.mark.parametrize("text", [
@@ -69,7 +156,8 @@ def test_entities_are_refused_before_they_are_read(text: str) -> None:
 def test_what_is_harmless_comes_through_and_an_editors_own_is_left_out() -> None:
     svg, alt, faults = sanitise_svg(_with(
         '<metadata><rdf xmlns="urn:x">m</rdf></metadata><g xmlns:ink="urn:ink" ink:label="layer" class="ig-a" id="a">'
-        '<rect x="1" width="2" style="--dx:3px"/><text>a &lt; b</text></g><use href="#a"/><rect fill="url(#p)"/>'
+        '<rect x="1" width="2" style="--dx:3px;position: static;fill:url( #p )"/><text>a &lt; b</text></g>'
+        '<use xlink:href="#b" href="#a" x="1"/><rect fill="url(#p)"/>'
         "<style>/* note */ .ig-a > rect { fill: red } @media (prefers-reduced-motion: reduce) { .ig-a { animation: none } }"
         " @keyframes ig-x { 0%, 10% { opacity: 0 } to { opacity: 1 } }</style>"
     ))
@@ -78,8 +166,8 @@ def test_what_is_harmless_comes_through_and_an_editors_own_is_left_out() -> None
     root = ElementTree.fromstring(svg)
     assert root.tag == f"{{{SVG_NAMESPACE}}}svg"
     assert "a &lt; b" in svg
-    assert 'href="#a"' in svg
-    assert "url(#p)" in svg
+    assert '<use href="#ig-a" x="1">' in svg
+    assert svg.count("url(#ig-p)") == 2
     assert "rdf" not in svg
     assert "layer" not in svg
     assert ".ig-a &gt; rect" in svg

@@ -1,0 +1,1 @@
+"""One file per step, in order; a step is never changed once it has been released."""
