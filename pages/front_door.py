@@ -2,19 +2,23 @@
 
 Streamlit's client looks for its server under the page's own address first (`/lesson/_stcore/...`), which is two failed requests on
 every reload of a page; here it is told where the server is. The stylesheet comes with it, so that nothing is drawn without it and
-then jumps. It also gives every browser a name, by which what it started is its own after a reload and in a second tab. Owns these changes.
-Must not know what pages show.
+then jumps. It also gives every browser a name, by which what it started is its own after a reload and in a second tab, and a learner's
+token, by which its progress is. Owns these changes. Must not know what pages show.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
-from collections.abc import Sequence
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lessons.learners import new_token
+from lessons.store import StoreError
+from pages.learner_cookie import cookie_in, learner_in, secure, set_learner
 
 VIEWER_COOKIE = "shardlab_viewer"
 """A random name and nothing else. It lasts until the browser is closed, and no script can read it."""
@@ -31,8 +35,12 @@ def head_script(page_names: Sequence[str]) -> str:
 class FrontDoor:
     """ASGI middleware: writes `head_script`, the app's title and its stylesheet into every HTML answer."""
 
-    def __init__(self, app: ASGIApp, *, page_names: Sequence[str], title: str, style: str) -> None:
+    def __init__(
+        self, app: ASGIApp, *, page_names: Sequence[str], title: str, style: str, is_dead: Callable[[str], bool] = lambda token: False
+    ) -> None:
+        """`is_dead` tells a learner's token under which nothing may be kept again: its browser gets another one."""
         self._app = app
+        self._is_dead = is_dead
         self._head = head_script(page_names).encode()
         self._style = f"<style>{style}</style>".encode()
         self._title = f"<title>{title}</title>".encode()
@@ -64,26 +72,24 @@ class FrontDoor:
         headers = [(name, value) for name, value in held["start"]["headers"] if name.lower() not in (b"content-length", b"etag")]
         if body:
             headers.append((b"content-length", str(len(body)).encode()))
-        if not _has_name(held["scope"]):
-            headers.append((b"set-cookie", _new_cookie(held["scope"])))
+        scope = held["scope"]
+        if VIEWER.fullmatch(cookie_in(scope, VIEWER_COOKIE) or "") is None:
+            cookie = f"{VIEWER_COOKIE}={secrets.token_urlsafe(16)}; Path=/; HttpOnly; SameSite=Lax{secure(scope)}"
+            headers.append((b"set-cookie", cookie.encode()))
+        headers.append((b"set-cookie", set_learner(scope, await self._learner(scope)).encode()))
         await send({**held["start"], "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+    async def _learner(self, scope: Scope) -> str:
+        """The browser's own token, or a new one."""
+        token = learner_in(scope)
+        if token is None:
+            return new_token()
+        try:
+            return new_token() if await asyncio.to_thread(self._is_dead, token) else token
+        except StoreError:  # the page will say so
+            return token
 
 
 def _is_html(message: Message) -> bool:
     return any(name.lower() == b"content-type" and value.startswith(b"text/html") for name, value in message.get("headers", ()))
-
-
-def _has_name(scope: Scope) -> bool:
-    cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
-    try:
-        morsel = SimpleCookie(cookies).get(VIEWER_COOKIE)
-    except CookieError:
-        return False
-    return morsel is not None and VIEWER.fullmatch(morsel.value) is not None
-
-
-def _new_cookie(scope: Scope) -> bytes:
-    proxied = next((value for name, value in scope["headers"] if name == b"x-forwarded-proto"), b"")
-    secure = "; Secure" if scope.get("scheme") == "https" or proxied == b"https" else ""
-    return f"{VIEWER_COOKIE}={secrets.token_urlsafe(16)}; Path=/; HttpOnly; SameSite=Lax{secure}".encode()

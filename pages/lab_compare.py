@@ -11,14 +11,15 @@ from typing import Any
 
 import streamlit as st
 
-from pages.lab_knobs import LABELS, value_text
+from pages.lab_knobs import LABELS
 from pages.lab_link import PINS, SCENARIO, LabLink, described
 from pages.lab_moves import unpin
 from pages.lab_state import summary
 from pages.lesson_moves import outcome
 from pages.lesson_race import METRIC_LABELS, PLOT_CONFIG, dark
 from scenarios.catalog import Metric
-from scenarios.record import samples_of
+from scenarios.knob_words import value_text
+from scenarios.record import samples_of, source_of
 from scenarios.runs import Run, get_runs
 
 LETTERS = "ABCD"
@@ -50,7 +51,10 @@ def compare(at: LabLink) -> None:
     )
     from pages.components.lab_figures import Pinned, overlay_figure
 
-    pinned = [Pinned(label=letter, samples=samples_of(run.run_dir)) for letter, run in zip(LETTERS, runs, strict=False)]
+    pinned = [
+        Pinned(label=letter, samples=samples_of(run.run_dir), source=source_of(run.run_dir))
+        for letter, run in zip(LETTERS, runs, strict=False)
+    ]
     st.plotly_chart(overlay_figure(pinned, metric=metric, dark=dark()), key=f"lab-overlay-{metric}", config=PLOT_CONFIG, theme=None)
 
 
@@ -87,6 +91,7 @@ def _figures(runs: Sequence[Run]) -> list[tuple[str, list[str]]]:
     ends = [(outcome(run), summary(run)) for run in runs]
     found = [figures or {} for _, figures in ends]
     return [
+        ("Samples", [source_of(run.run_dir) for run in runs]),
         ("Ended", [OUTCOMES.get(end or "", "runs on") for end, _ in ends]),
         ("Useful speed", [_text(each.get("speedup_vs_one_gpu"), "{:.1f}× one GPU") for each in found]),
         ("Samples a second", [_text(each.get("samples_per_second"), "{:,.0f}") for each in found]),

@@ -11,6 +11,8 @@ from typing import Any
 
 import streamlit as st
 
+from pages.lab_backend import runs_on
+from pages.lab_backend import without_effect as unused_by_real
 from pages.lab_link import SCENARIO, LabLink, why_not
 from pages.lab_moves import back_to_its_knobs, reset, run, set_knob, watch
 from pages.lab_state import is_of, said
@@ -20,35 +22,18 @@ from scenarios.config import RunConfig
 from scenarios.costs.gpus import GPUS
 from scenarios.costs.links import LINKS
 from scenarios.costs.models import MODELS
+from scenarios.knob_words import HAND_OFF, PRECISION, PREPROCESS, value_text
+from scenarios.knob_words import LABELS as WORDS
 from scenarios.runs import Run, get_runs
 
-PRECISION = {"amp": "Mixed (amp)", "tf32": "TF32", "fp32": "FP32"}
-HAND_OFF = {"cpu": "Over the host", "nccl": "By NCCL"}
-PREPROCESS = {"gpu": "Each rank's GPU", "cpu": "The CPU"}
-LABELS = {
-    SCENARIO: "Training script", "gpu": "GPU", "gpus": "GPUs", "model": "Model", "batch": "Batch per GPU", "precision": "Precision",
-    "workers": "Loader workers", "preprocess": "Images decoded on", "hand_off": "Shards from GPU 0", "link": "Link",
-    "straggler": "Slow GPU", "straggler_pct": "Slower by (%)", "seed": "Seed",
-}  # fmt: skip
-
-
-def value_text(name: str, value: str | int) -> str:
-    """A value of a knob for people."""
-    text = str(value)
-    known: dict[str, Callable[[str], str]] = {
-        "gpu": lambda key: GPUS[key].label, "model": lambda key: MODELS[key].label, "link": lambda key: LINKS[key].label,
-        "precision": lambda key: PRECISION[key], "hand_off": lambda key: HAND_OFF[key], "preprocess": lambda key: PREPROCESS[key],
-        SCENARIO: lambda key: SCENARIOS[key].title,
-    }
-    try:
-        return known[name](text) if name in known else text
-    except KeyError:
-        return text
+LABELS = {name: label for name, label in WORDS.items() if name not in ("epochs", "steps", "backend")}
+"""The knobs that the lab offers, in its order."""
 
 
 def knobs(at: LabLink, shown: Run | None) -> None:
     """All knobs, in the order in which one thinks of them, then Run."""
-    config, without_effect = at.config, why_not(at.config)
+    config = at.config
+    without_effect = {**why_not(config), **unused_by_real(config)}
     with st.container(key="lab-what"):
         _choice(SCENARIO, list(SCENARIOS), config.scenario)
         st.html(f'<p class="pg-note">{escape(SCENARIOS[config.scenario].what)}</p>')
@@ -60,6 +45,7 @@ def knobs(at: LabLink, shown: Run | None) -> None:
                 st.text_input(LABELS[name], without_effect[name], disabled=True, key=f"lab-no-{name}-{without_effect[name]}")
             else:
                 _knob(name, config)
+    runs_on(at)
     with st.container(key="lab-go", horizontal=True, vertical_alignment="center", gap="small"):
         st.button("Run", type="primary", key="lab-run", on_click=run, disabled=_under_way(at, shown), width=120)
         _beside_run(at, shown)
@@ -109,5 +95,5 @@ def _beside_run(at: LabLink, shown: Run | None) -> None:
     recording = get_runs().recording(at.config)
     if recording is not None and (shown is None or outcome(shown) is not None) and (shown is None or recording.run_id != shown.run_id):
         st.button("Watch its recording", type="tertiary", key="lab-watch", on_click=watch, args=(recording.run_id,))
-    if at.query().keys() & {SCENARIO, *LABELS}:
+    if at.query().keys() & {SCENARIO, *LABELS, "backend"}:
         st.button("Reset", type="tertiary", key="lab-reset", on_click=reset)

@@ -22,6 +22,7 @@ from scenarios.sweep_plan import SweepPlan
 
 KNOBS = (
     "gpu", "gpus", "model", "batch", "precision", "workers", "hand_off", "preprocess", "link", "straggler", "straggler_pct", "seed",
+    "backend",
 )
 SCENARIO, RUN, VIEW, PIN, SWEEP, OVER, VALUES = "scenario", "run", "view", "pin", "sweep", "over", "values"
 PARAMETERS = (SCENARIO, *KNOBS, RUN, VIEW, PIN, SWEEP, OVER, VALUES)
@@ -60,13 +61,16 @@ class LabLink:
     def with_config(self, config: RunConfig) -> Self:
         """The same with the knobs of `config`, as far as the lab has them."""
         given = {name: value for name in KNOBS if (value := getattr(config, name)) is not None}
+        if config.backend == "cuda":  # decided where it ran: elsewhere the same knobs are run as that machine can
+            del given["backend"]
         return replace(self, scenario=config.scenario, knobs=_settled(config.scenario, given, []), faults=())
 
     def query(self) -> dict[str, str]:
         """The parameters of the address; what is a default is left out."""
         named = {
-            SCENARIO: None if self.scenario == DEFAULT_SCENARIO else self.scenario, **changed_knobs(self.knobs), RUN: self.run,
-            VIEW: self.view, PIN: ".".join(self.pins), SWEEP: self.sweep, OVER: self.over, VALUES: ",".join(map(str, self.values)),
+            SCENARIO: None if self.scenario == DEFAULT_SCENARIO else self.scenario, **changed_knobs(self.knobs, self.scenario),
+            RUN: self.run, VIEW: self.view, PIN: ".".join(self.pins), SWEEP: self.sweep, OVER: self.over,
+            VALUES: ",".join(map(str, self.values)),
         }
         return {name: str(value) for name, value in named.items() if value not in (None, "")}
 
@@ -93,9 +97,11 @@ def parse_lab_link(query: Mapping[str, str | Sequence[str]]) -> LabLink:
 def why_not(config: RunConfig) -> dict[str, str]:
     """The knobs that mean nothing for this run, each with the reason."""
     model = MODELS[config.model]
+    decided = SCENARIOS[config.scenario].decided
     reasons = {
         "hand_off": "" if SCENARIOS[config.scenario].hands_out else "Only if GPU 0 loads all",
         "preprocess": "" if model.decodes else f"{model.unit.capitalize()} need none",
+        "workers": f"Always {config.workers} in this script" if "workers" in decided else "",
         "link": "" if config.gpus > 1 else "One GPU needs no link",
         "straggler": "" if config.gpus > 1 else "One GPU holds nobody back",
         "straggler_pct": "" if config.gpus > 1 and config.straggler is not None else "Choose a slow GPU first",
@@ -107,8 +113,11 @@ def changed(link: LabLink, /, **values: Any) -> LabLink:
     """`link` with other knobs (or another scenario); what no longer means anything is dropped, without a word."""
     scenario = values.pop(SCENARIO, link.scenario)
     given = {**link.knobs, **values}
-    if scenario != link.scenario:
+    if scenario != link.scenario:  # a default of the one before is no wish
+        given = {**changed_knobs(link.knobs, link.scenario), **values}
         given.pop("model", None)
+    if "link" in values and values["link"] is None:  # the card's own, which need not be the script's
+        given["link"] = ""
     given = {name: value for name, value in given.items() if value is not None}
     return replace(link, scenario=scenario, knobs=_settled(scenario, given, []), faults=())
 
@@ -121,16 +130,16 @@ def lasting(plan: SweepPlan) -> str:
 def described(config: RunConfig, *, without: str = "") -> str:
     """A run in one line: what it is, and whatever is not as usual."""
     parts = {
-        "gpus": f"{config.gpus} GPU{'s' if config.gpus > 1 else ''}", "gpu": GPUS[config.gpu].label, "model": MODELS[config.model].label,
+        "gpus": f"{config.gpus} GPU{'s' if config.gpus > 1 else ''}", "gpu": _gpu_words(config), "model": MODELS[config.model].label,
         "batch": f"batch {config.batch}", "precision": config.precision,
     }
     if without not in ("gpu", "gpus") and config.gpus > 1:
         parts["gpus"] = f"{config.gpus} × {parts.pop('gpu')}"
-    unusual = changed_knobs({name: value for name in KNOBS if (value := getattr(config, name)) is not None})
+    unusual = changed_knobs({name: value for name in KNOBS if (value := getattr(config, name)) is not None}, config.scenario)
     words = {
         "workers": f"{config.workers} workers", "hand_off": "hand-off by NCCL", "preprocess": "decoding on the CPU",
         "link": LINKS[config.link].label if config.link else "", "seed": f"seed {config.seed}",
-        "straggler": f"GPU {config.straggler} slower by {config.straggler_pct} %", "straggler_pct": "",
+        "straggler": f"GPU {config.straggler} slower by {config.straggler_pct} %", "straggler_pct": "", "backend": "",
     }
     if without == "straggler_pct":
         words["straggler"] = f"GPU {config.straggler} slower"
@@ -139,9 +148,17 @@ def described(config: RunConfig, *, without: str = "") -> str:
     return " · ".join([SCENARIOS[config.scenario].title, *shown])
 
 
+def _gpu_words(config: RunConfig) -> str:
+    """A real GPU's own name stands in the record's head; the config knows only which row of the table it is, if any."""
+    return "real GPU" if config.backend == "cuda" else GPUS[config.gpu].label
+
+
 def _settled(scenario: str, given: Mapping[str, str | int], faults: list[LinkFault]) -> dict[str, str | int]:
     """`given` without what does not go together, and without what has no effect."""
-    left = {name: value for name, value in given.items() if not (name == "model" and value in ("", SCENARIOS[scenario].model))}
+    own = {"model": SCENARIOS[scenario].model, **SCENARIOS[scenario].own}
+    if given.get("link") == "" and "link" in own:
+        given = {**given, "link": GPUS[str(given.get("gpu", RunConfig.model_fields["gpu"].default))].link}
+    left = {name: value for name, value in given.items() if value not in ("", own.get(name, ""))}
     while True:
         try:
             config = RunConfig.parse({"scenario": scenario, **left})
@@ -150,9 +167,9 @@ def _settled(scenario: str, given: Mapping[str, str | int], faults: list[LinkFau
             name = str(error).split("=", 1)[0]
             faults.append(LinkFault(parameter=name, message=str(error)))
             left = {other: value for other, value in left.items() if other != name} if name in left else {}
-    if left.get("link") == GPUS[config.gpu].link:  # said or not, it is the same link, and the same run
+    if "link" not in own and left.get("link") == GPUS[config.gpu].link:  # said or not, it is the same link, and the same run
         del left["link"]
-    usual = changed_knobs(left)
+    usual = changed_knobs(left, scenario)
     for name, reason in why_not(config).items():
         if left.pop(name, None) is not None and name in usual:
             faults.append(link_fault(name, str(getattr(config, name)), f"has no effect here. {reason}."))

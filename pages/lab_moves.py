@@ -15,7 +15,7 @@ from pages.lab_state import focus_on, go, link, run_shown, say
 from pages.viewer import viewer
 from scenarios.config import RunConfig
 from scenarios.costs.models import MODELS
-from scenarios.runs import QueueFull, get_runs
+from scenarios.runs import get_runs
 from scenarios.sweep_plan import SweepPlan
 from scenarios.sweeps import SweepRefused, get_sweeps
 
@@ -48,7 +48,7 @@ def begin(at: LabLink) -> None:
     """Start the run that `at` describes and show it."""
     try:
         started = get_runs().start(at.config, viewer=viewer())
-    except QueueFull as full:
+    except ValueError as full:  # QueueFull, or real GPUs that a link demands and this machine has not
         go(at)
         say(str(full))
         return

@@ -48,7 +48,7 @@ def stage(at: LabLink, run: Run | None) -> None:
         if run is not None and outcome(run) is not None:
             st.button("Pin to compare", key="lab-pin", on_click=pin, args=(run.run_id,), disabled=run.run_id in at.pins)
             if st.button("Open as figure", key="lab-figure"):
-                figure_dialog(run)
+                figure_dialog(run, opens_on=scenario.opening_metric, odd_rank=odd)
             downloads(run)
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.lab_link import LabLink, parse_lab_link
 from pages.lesson_moves import outcome
+from scenarios.backend import resolved
 from scenarios.record import summary_of
 from scenarios.runs import Run, get_runs
 
@@ -34,12 +35,15 @@ def run_shown(at: LabLink) -> Run | None:
 
 def summary(run: Run) -> dict[str, Any] | None:
     """The figures of a run that ended with a result; None for any other."""
-    return summary_of(run.run_dir) if outcome(run) in ("finished", "out_of_memory") else None
+    return summary_of(run.run_dir) if outcome(run) in ("finished", "out_of_memory", "timeout") else None
 
 
 def is_of(run: Run, at: LabLink) -> bool:
     """Whether `run` is what the knobs describe, however long it went on."""
-    return at.with_config(run.config).config == at.config
+    wanted = resolved(at.config)
+    if (wanted.backend == "cuda") != (run.config.backend == "cuda"):
+        return False
+    return at.with_config(run.config).config == at.with_config(wanted).config
 
 
 def say(text: str) -> None:

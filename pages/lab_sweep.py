@@ -13,14 +13,16 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components.source_words import told
 from pages.lab_compare import mean
-from pages.lab_knobs import LABELS, value_text
+from pages.lab_knobs import LABELS
 from pages.lab_link import LabLink, described, lasting, why_not
 from pages.lab_moves import choose_over, choose_values, run_sweep, show_sweep, stop_sweep, sweep_again
 from pages.lesson_race import PLOT_CONFIG, dark
 from pages.viewer import viewer
 from scenarios.costs.gpus import GPUS
 from scenarios.costs.links import LINKS
+from scenarios.knob_words import value_text
 from scenarios.sweep_plan import FEWEST, KNOBS, MOST, NAMES, POINT_STEPS, Value
 from scenarios.sweeps import Point, Sweep, get_sweeps
 
@@ -109,11 +111,17 @@ def _progress(now: Sweep) -> None:
         "stopped": f"Stopped after {now.done} of {len(now.points)} points",
         "interrupted": f"The server restarted after {now.done} of {len(now.points)} points",
     }[now.state]
-    st.html(f'<p class="pg-note"><b>{words}.</b> {escape(lasting(now.plan))}.</p>', width="content")
+    st.html(f'<p class="pg-note"><b>{words}.</b> {escape(lasting(now.plan))}{_told(now)}.</p>', width="content")
     if missing:
         st.button("Run the rest", key="lab-sweep-rest", on_click=sweep_again, args=(now.sweep_id, False))
     else:
         st.button("Run it again", type="tertiary", key="lab-sweep-again", on_click=sweep_again, args=(now.sweep_id, True))
+
+
+def _told(now: Sweep) -> str:
+    """What the points' figures are."""
+    source = told((point.summary or {}).get("source") for point in now.points)
+    return f", {source}" if source else ""
 
 
 def point_text(knob: str, value: Value) -> str:

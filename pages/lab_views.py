@@ -12,6 +12,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.components.source_words import told
 from pages.lab_compare import compare
 from pages.lab_link import VIEWS, LabLink, described
 from pages.lab_moves import choose_view
@@ -20,6 +21,7 @@ from pages.lab_sweep import sweep
 from pages.lesson_moves import outcome
 from pages.lesson_race import PLOT_CONFIG, dark
 from pages.time import where_time_goes
+from scenarios.backend import resolved
 from scenarios.config import RunConfig
 from scenarios.costs import pricing
 from scenarios.costs.gpus import GPUS
@@ -112,7 +114,7 @@ def _memory_table(config: RunConfig, batches: Sequence[int]) -> str:
 
 def predicted(at: LabLink, run: Run | None) -> None:
     """The prediction for published-style training beside what this run measured, and why they differ."""
-    config = at.config
+    config = resolved(at.config)
     found = predict(model=config.model, gpu=config.gpu, precision=config.precision, batch=config.batch, gpus=config.gpus)
     figures = summary(run) if run is not None and is_of(run, at) else None
     measured = figures or {}
@@ -123,11 +125,12 @@ def predicted(at: LabLink, run: Run | None) -> None:
         ("Memory of one GPU", f"{found['memory_gib']:.1f} GiB", _gib(measured.get("peak_memory_gib"))),
     ]
     unit = MODELS[config.model].unit
+    source = f", {told([figures['source']])}" if figures else ""
     st.html(
         '<h2 class="pg-h" id="at-predicted">Predicted for a correct script, and measured in this run</h2>'
         f'<p class="pg-note">{escape(described(config))}. Samples are {escape(unit)}.</p>'
         '<div class="pg-table pg-narrow" role="region" aria-labelledby="at-predicted" tabindex="0"><table><thead><tr><td></td>'
-        "<th scope=col>Predicted</th><th scope=col>Measured</th></tr></thead><tbody>"
+        f"<th scope=col>Predicted</th><th scope=col>Measured{source}</th></tr></thead><tbody>"
         + "".join(
             f'<tr><th scope=row>{name}</th><td data-label="Predicted">{left or "–"}</td><td data-label="Measured">{right or "–"}</td></tr>'
             for name, left, right in rows
@@ -146,6 +149,7 @@ def why_they_differ(config: RunConfig, found: dict[str, Any], figures: dict[str,
         return known + (" The script makes its batch larger while it runs." if config.scenario == "large_batch" else "")
     share = 100 * (figures["samples_per_second"] / found["samples_per_second"] - 1)
     reasons = [
+        f"real GPUs were measured, and the prediction is a model of {GPUS[config.gpu].label}" if figures["source"] == "nvml" else "",
         "the script has a mistake, and the prediction has none" if config.scenario not in ("sharded", "tiny_model") else "",
         "each GPU also decodes its images, where predictions have ready-made ones" if _decodes(config, "gpu") else "",
         "the CPU decodes the images, where predictions have ready-made ones" if _decodes(config, "cpu") else "",

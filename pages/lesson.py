@@ -14,8 +14,9 @@ from pages.components.focus import focus
 from pages.lesson_ask import answered_lines, question, question_form
 from pages.lesson_below import below
 from pages.lesson_stage import stage
-from pages.lesson_state import chosen_lesson, current, focus_target, link, said, view_of
+from pages.lesson_state import chosen_lesson, current, focus_target, link, view_of
 from pages.lesson_tell import tell
+from pages.notices import said
 
 lesson = chosen_lesson()
 try:
@@ -48,8 +49,8 @@ with st.container(key="lesson"):
         else:
             tell(lesson, view)
 asked = st.session_state.pop("asked", None)
-target, token = focus_target(view.stage, f"{attempt.token if attempt else ''}-{view.stage}-{view.try_no}", asked)
+target, token = focus_target(view.stage, f"{attempt.token}-{view.stage}-{view.try_no}", asked)
 focus(target, token, scroll=target == "at-race")
 with st.container(key="below"):
-    if view.lesson is not None and attempt is not None:
+    if view.lesson is not None:
         below(view.lesson, view, attempt, asked)

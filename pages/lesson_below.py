@@ -10,10 +10,10 @@ import streamlit as st
 from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.public_view import PublicView
-from pages.lesson_controls import run_shown
+from pages.lesson_controls import experiment_shown, run_shown
 from pages.lesson_evidence import evidence
 from pages.lesson_race import figure_dialog, race
-from pages.lesson_tell import fix_dialog, ill_scenario
+from pages.lesson_tell import fix_dialog, ill_experiment
 
 
 def below(lesson: Lesson, view: PublicView, attempt: Attempt, asked: str | None) -> None:
@@ -23,6 +23,7 @@ def below(lesson: Lesson, view: PublicView, attempt: Attempt, asked: str | None)
         race(lesson, attempt)
     evidence(lesson, attempt)
     if asked == "fix":
-        fix_dialog(lesson, ill_scenario(lesson, view))
+        fix_dialog(lesson, ill_experiment(lesson, view))
     elif asked == "figure" and run is not None:
-        figure_dialog(run)
+        shown = experiment_shown(lesson, view)
+        figure_dialog(run, opens_on=shown.metric, odd_rank=shown.odd_rank)

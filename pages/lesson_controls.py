@@ -12,12 +12,12 @@ import streamlit as st
 
 from lessons import Lesson
 from lessons.attempts import Attempt
+from lessons.experiments import Shown, cause_of, shown_as
 from lessons.public_view import PublicView
 from pages.lab_link import LabLink
 from pages.lesson_knobs import knobs, knobs_popover
 from pages.lesson_moves import FIX, choose_cause, ended, outcome, start_run, stop, watch_recording
 from pages.lesson_state import current, link, view_of
-from scenarios.catalog import SCENARIOS, Scenario
 from scenarios.record import summary_of
 from scenarios.runs import Run, get_runs
 
@@ -31,16 +31,15 @@ def cause_id_shown(lesson: Lesson, view: PublicView) -> str:
         return view.causes[0].id
     run = _linked_run()
     if run is not None:
-        return next((cause.id for cause in lesson.causes if cause.scenario == run.config.scenario), FIX)
+        return cause_of(lesson, run.config, preferred=link().cause) or FIX
     if st.session_state.get(FIX):
         return FIX
     return link().cause or (view.causes[0].id if view.answer else lesson.key.causes[0])
 
 
-def scenario_shown(lesson: Lesson, view: PublicView) -> Scenario:
+def experiment_shown(lesson: Lesson, view: PublicView) -> Shown:
     """The experiment on the stage."""
-    cause = lesson.cause(cause_id_shown(lesson, view))
-    return SCENARIOS[cause.scenario if cause else lesson.fix]
+    return shown_as(lesson, cause_id_shown(lesson, view))
 
 
 def run_shown(lesson: Lesson, view: PublicView, attempt: Attempt) -> Run | None:
@@ -61,7 +60,7 @@ def act(lesson: Lesson) -> None:
     """What the picture asked for: called before the rerun that it causes."""
     asked: Any = st.session_state.get("lanes", {}).get("action") or {}
     attempt = current(lesson)
-    if attempt is None or not asked:
+    if not attempt.stored or not asked:
         return
     view = view_of(lesson, attempt)
     action, run_id = asked.get("action"), asked.get("run_id")
@@ -79,7 +78,7 @@ def act(lesson: Lesson) -> None:
 
 def controls(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     """Cause selector, run again, knobs: one row above the lanes. Stop and Pause are the picture's own."""
-    titles = {cause.id: cause.title for cause in view.causes} | {FIX: f"The healthy script: {SCENARIOS[lesson.fix].title}"}
+    titles = {cause.id: cause.title for cause in view.causes} | {FIX: f"The healthy script: {shown_as(lesson, FIX).title}"}
     shown = cause_id_shown(lesson, view)
     going = run is not None and outcome(run) is None
     with st.container(key="controls", horizontal=True, vertical_alignment="center", gap="small"):

@@ -12,7 +12,10 @@ import streamlit as st
 from lessons import Lesson, Silhouette
 from lessons.attempts import Attempt, Certainty
 from lessons.deep_links import CAUSE, RUN
-from pages.lesson_state import current, move, say, store, view_of
+from lessons.experiments import cause_of
+from pages.learner import learner
+from pages.lesson_state import current, move, store, view_of
+from pages.notices import say
 from scenarios.config import RunConfig
 from scenarios.record import end_of
 from scenarios.runs import QueueFull, Run, get_runs
@@ -23,11 +26,11 @@ FIX = "fix"
 
 def lock_in(lesson: Lesson, number: int) -> None:
     """The form's button."""
-    option, certainty = st.session_state.get(f"option-{number}"), st.session_state.get(f"sure-{number}")
+    option, certainty = st.session_state.get(f"option-{lesson.id}-{number}"), st.session_state.get(f"sure-{lesson.id}-{number}")
     if option is None or certainty is None:
         say("Choose an answer first." if option is None else "Say how sure you are.")
         return
-    move(lesson, lambda attempt: store().lock_in(attempt, lesson, option, cast(Certainty, certainty)))
+    move(lesson, lambda attempt: store().lock_in(attempt, lesson, option, cast(Certainty, certainty), learner=learner()))
 
 
 def run_own_cause(lesson: Lesson, prediction: str | None) -> None:
@@ -40,11 +43,10 @@ def run_own_cause(lesson: Lesson, prediction: str | None) -> None:
 def start_run(lesson: Lesson, cause_id: str, knobs: dict[str, Any] | None = None, pace: Literal["live", "fast"] = "live") -> None:
     """A fresh run of this cause (or of the healthy script) becomes what the stage shows."""
     attempt = current(lesson)
-    if attempt is None:
+    if not attempt.stored:
         return
     cause = lesson.cause(cause_id)
-    scenario = lesson.fix if cause is None else cause.scenario
-    run = _begin(RunConfig.applied({"scenario": scenario, **(knobs or {})}), attempt, pace)
+    run = _begin(lesson.config_of(lesson.fix if cause is None else cause.scenario, knobs), attempt, pace)
     if run is None:
         return
     if cause is not None and move(lesson, lambda attempt: store().record_run(attempt.token, lesson, cause_id, run.run_id)) is None:
@@ -68,14 +70,14 @@ def ended(lesson: Lesson, run_id: str | None) -> None:
     """
     attempt = current(lesson)
     run = get_runs().get(run_id) if run_id else None
-    if attempt is None or attempt.stage != "run" or run is None:
+    if attempt.stage != "run" or run is None:
         return
     # The record is over before the processes are gone, and the picture tells of the end as soon as it sees it.
     end = end_of(run.run_dir) or run.unwritten_end
-    if end is None or end["outcome"] not in ("finished", "out_of_memory"):
+    if end is None or not (end["outcome"] in ("finished", "out_of_memory") or end.get("expected")):
         return
-    attempt = move(lesson, store().see_verdict)
-    if attempt is not None and not view_of(lesson, attempt).may_try_again:
+    judged = move(lesson, store().see_verdict)
+    if judged is not None and not view_of(lesson, judged).may_try_again:
         move(lesson, lambda attempt: store().explain(attempt, lesson))
 
 
@@ -94,13 +96,13 @@ def try_again(lesson: Lesson) -> None:
 
 def show_answer(lesson: Lesson) -> None:
     """The escape, at any stage."""
-    move(lesson, lambda attempt: store().show_answer(attempt, lesson))
+    move(lesson, lambda attempt: store().show_answer(attempt, lesson, learner=learner()))
 
 
 def stop(lesson: Lesson, run_id: str) -> None:
     """This visitor no longer wants the run; it ends with the last one who does."""
     attempt = current(lesson)
-    if attempt is not None:
+    if attempt.stored:
         get_runs().stop(run_id, attempt.token)
 
 
@@ -108,7 +110,7 @@ def watch_recording(lesson: Lesson, cause_id: str, run_id: str) -> None:
     """Instead of waiting in line: the newest good equal run, labelled as a recording. Whoever waited leaves the line."""
     attempt, recording = current(lesson), get_runs().get(run_id)
     cause = lesson.cause(cause_id)
-    if attempt is None or recording is None or recording.config.scenario != (cause.scenario if cause else lesson.fix):
+    if not attempt.stored or recording is None or not _shows(lesson, recording, cause_id):
         return
     st.session_state["recording"] = run_id
     waiting = attempt.runs.get(cause_id) or st.query_params.get(RUN)
@@ -118,6 +120,15 @@ def watch_recording(lesson: Lesson, cause_id: str, run_id: str) -> None:
         move(lesson, lambda attempt: store().record_run(attempt.token, lesson, cause_id, run_id))
     if attempt.stage == "explained":
         show_run(cause_id, run_id)
+
+
+def _shows(lesson: Lesson, run: Run, cause_id: str) -> bool:
+    """Whether a run belongs to this cause, or to the healthy script."""
+    cause = lesson.cause(cause_id)
+    found = cause_of(lesson, run.config, preferred=cause_id)
+    if cause is None:
+        return found is None and run.config.scenario == lesson.config_of(lesson.fix).scenario
+    return found == cause_id
 
 
 def show_run(cause_id: str, run_id: str | None) -> None:

@@ -12,10 +12,11 @@ import streamlit as st
 from lessons import Lesson
 from lessons.attempts import Attempt
 from lessons.race import race as race_progress
+from pages.components.source_words import told
 from pages.lesson_controls import downloads
 from pages.lesson_runs import measure
-from scenarios.catalog import SCENARIOS, Metric
-from scenarios.config import RunConfig
+from scenarios.backend import resolved
+from scenarios.catalog import Metric
 from scenarios.record import read_events, samples_of, source_of, summary_of
 from scenarios.runs import Run, get_runs
 
@@ -32,34 +33,37 @@ def dark() -> bool:
 
 def race(lesson: Lesson, attempt: Attempt) -> None:
     """Run one whole epoch of each racer where that has not been recorded, then draw the race."""
-    configs = {racer.label: RunConfig.parse({"scenario": racer.scenario, "epochs": 1}) for racer in lesson.race}
+    configs = {racer.scenario: lesson.config_of(racer.scenario, {"epochs": 1, "steps": None}) for racer in lesson.race}
+    real = any(resolved(config).backend == "cuda" for config in configs.values())
     st.html(
-        '<h2 class="pg-h" id="at-race">The race: one epoch each, on one virtual clock</h2>'
+        f'<h2 class="pg-h" id="at-race">The race: one epoch each, on one {"" if real else "virtual "}clock</h2>'
         '<p class="pg-note">The share of the data set that has been trained on at least once. Whole epochs, recorded at full speed.</p>'
     )
-    if not measure(configs, viewer=attempt.token):
+    labels = {racer.label: configs[racer.scenario] for racer in lesson.race}
+    if not measure(labels, viewer=attempt.token):
         return
     recordings = {}
-    for config in configs.values():
+    for name, config in configs.items():
         run = get_runs().recording(config)
         summary = summary_of(run.run_dir) if run else None
         if run is not None and summary is not None:
-            recordings[config.scenario] = (summary, [event["data"] for event in read_events(run.run_dir) if event["event"] == "tick"])
+            recordings[name] = (summary, [event["data"] for event in read_events(run.run_dir) if event["event"] == "tick"])
     from pages.components.figures import Racer, race_figure
 
     racers = [
         Racer(label=racer.label, progress=racer.progress, epoch_s=racer.epoch_s, role=racer.role, measured=racer.measured)
         for racer in race_progress(lesson, recordings)
     ]
-    st.plotly_chart(race_figure(racers, dark=dark()), key="race-figure", config={**PLOT_CONFIG, "displayModeBar": False}, theme=None)
+    source = told(summary["source"] for summary, _ in recordings.values())
+    figure = race_figure(racers, source=source, dark=dark())
+    st.plotly_chart(figure, key="race-figure", config={**PLOT_CONFIG, "displayModeBar": False}, theme=None)
 
 
 @st.dialog("The whole run", width="large")
-def figure_dialog(run: Run) -> None:
+def figure_dialog(run: Run, *, opens_on: Metric, odd_rank: int | None) -> None:
     """Zoom, hover, every metric, and the data to take away."""
-    scenario = SCENARIOS[run.config.scenario]
     metric: Metric = st.segmented_control(
-        "Metric", list(METRIC_LABELS), default=scenario.opening_metric, format_func=METRIC_LABELS.__getitem__, key="figure-metric",
+        "Metric", list(METRIC_LABELS), default=opens_on, format_func=METRIC_LABELS.__getitem__, key="figure-metric",
         required=True, label_visibility="collapsed",
     )
     from pages.components.figures import run_figure
@@ -68,7 +72,7 @@ def figure_dialog(run: Run) -> None:
     limit = {"memory": head.get("memory_limit_gib"), "power": head.get("power_limit_w")}.get(metric)
     st.plotly_chart(
         run_figure(
-            samples_of(run.run_dir), metric=metric, odd_rank=scenario.odd_rank, limit=limit, source=source_of(run.run_dir), dark=dark()
+            samples_of(run.run_dir), metric=metric, odd_rank=odd_rank, limit=limit, source=source_of(run.run_dir), dark=dark()
         ),
         key=f"run-figure-{metric}", config=PLOT_CONFIG, theme=None,
     )

@@ -15,16 +15,16 @@ from lessons.attempts import Attempt
 from lessons.public_view import PublicView
 from pages.components.lanes import lanes
 from pages.components.predict_picker import predict_picker
-from pages.lesson_controls import NEXT_STEPS, act, controls, outlook, run_shown, scenario_shown
+from pages.lesson_controls import NEXT_STEPS, act, controls, experiment_shown, outlook, run_shown
 from pages.lesson_moves import outcome, run_own_cause
 from scenarios.runs import Run
 
 ASKING = ("question", "predict", "second_try")
 
 
-def stage(lesson: Lesson, view: PublicView, attempt: Attempt | None) -> None:
+def stage(lesson: Lesson, view: PublicView, attempt: Attempt) -> None:
     """Controls above, lanes, what comes below them."""
-    run = None if view.stage in ASKING or attempt is None else run_shown(lesson, view, attempt)
+    run = None if view.stage in ASKING else run_shown(lesson, view, attempt)
     with st.container(key="above"):
         if view.stage == "explained":
             controls(lesson, view, run)
@@ -42,11 +42,11 @@ def stage(lesson: Lesson, view: PublicView, attempt: Attempt | None) -> None:
 def _picture(lesson: Lesson, view: PublicView, run: Run | None) -> None:
     # Until all is told, the lane that the symptom names is set off, whatever the run: its accent gives nothing away.
     asking = view.stage in ASKING
-    scenario = None if asking else scenario_shown(lesson, view)
+    shown = None if asking else experiment_shown(lesson, view)
     lanes(
         key="lanes", run_id=run.run_id if run else None, replay=_replayed(view, run),
-        odd_rank=scenario.odd_rank if scenario and view.stage == "explained" else 0 if view.still in ("only0", "low0") else None,
-        metric=scenario.opening_metric if scenario else "busy",
+        odd_rank=shown.odd_rank if shown and view.stage == "explained" else 0 if view.still in ("only0", "low0") else None,
+        metric=shown.metric if shown else "busy",
         prediction=None if asking else view.prediction, still=view.still if asking else None,
         next_steps=NEXT_STEPS if view.stage == "explained" else (), on_action=partial(act, lesson),
     )

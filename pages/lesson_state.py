@@ -1,6 +1,6 @@
-"""Where this visitor stands in the lesson: one attempt, under a random token in the URL.
+"""Where this learner stands in the lesson: one attempt, found by the learner's cookie and the token in the URL.
 
-Owns the way from URL to attempt and back. Must not draw anything.
+Owns the way from cookie and URL to attempt and back. Must not draw anything.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ import streamlit as st
 from lessons import Lesson, load_lessons
 from lessons.attempts import Attempt, AttemptStore, StaleAttempt, StoreError, UnknownAttempt
 from lessons.deep_links import ATTEMPT, DeepLink, parse_link
+from lessons.learners import DeadToken
+from lessons.learning import get_learning
 from lessons.public_view import PublicView, public_view
-from scenarios.settings import load_settings
+from pages.learner import learner
+from pages.notices import say
 
 
-@st.cache_resource(show_spinner=False)
 def store() -> AttemptStore:
-    """The attempts of this server."""
-    return AttemptStore(load_settings().data_dir)
+    """The attempts of this server. Raises StoreError where the store cannot be opened."""
+    return get_learning().attempts
 
 
 def link() -> DeepLink:
@@ -33,29 +35,22 @@ def chosen_lesson() -> Lesson:
     return lessons.get(link().lesson or "") or lessons.lessons[0]
 
 
-def current(lesson: Lesson) -> Attempt | None:
-    """The attempt that the URL names, if it is one at this lesson."""
-    token = link().attempt
-    attempt = store().get(token) if token else None
-    return attempt if attempt is not None and attempt.lesson_id == lesson.id else None
+def current(lesson: Lesson) -> Attempt:
+    """The attempt to go on with: that of the URL, else the learner's unfinished one, else a fresh one that is kept nowhere yet."""
+    return store().open(lesson, learner=learner(), token=link().attempt)
 
 
-def view_of(lesson: Lesson, attempt: Attempt | None) -> PublicView:
-    """All that may be shown now. A visitor who has not answered yet has no row in the store."""
-    if attempt is None:
-        attempt = Attempt(
-            token="", lesson_id=lesson.id, stage="question", version=0, answers=(), certainties=(), predictions=(), runs={},
-            shown=False, created_s=0.0, changed_s=0.0,
-        )
+def view_of(lesson: Lesson, attempt: Attempt) -> PublicView:
+    """All that may be shown now."""
     return public_view(lesson, attempt)
 
 
 def move(lesson: Lesson, change: Callable[[Attempt], Attempt]) -> Attempt | None:
-    """Change the attempt, starting one where there is none. None, with a sentence for the page, where that was not possible."""
+    """Change the attempt. None, with a sentence for the page, where that was not possible."""
     try:
-        attempt = change(current(lesson) or store().start(lesson.id))
-    except StaleAttempt as stale:
-        say(str(stale))
+        attempt = change(current(lesson))
+    except (StaleAttempt, DeadToken) as other:
+        say(str(other))
         return None
     except (StoreError, UnknownAttempt, ValueError) as fault:
         say(str(fault) or "This attempt is no longer known here.")
@@ -63,16 +58,6 @@ def move(lesson: Lesson, change: Callable[[Attempt], Attempt]) -> Attempt | None
     if st.query_params.get(ATTEMPT) != attempt.token:
         st.query_params[ATTEMPT] = attempt.token
     return attempt
-
-
-def say(text: str) -> None:
-    """A sentence to show once, at the next run of the script."""
-    st.session_state["said"] = text
-
-
-def said() -> str | None:
-    text = st.session_state.pop("said", None)
-    return text if isinstance(text, str) else None
 
 
 def focus_target(stage: str, token: str, asked: str | None) -> tuple[str, str]:

@@ -11,14 +11,15 @@ import streamlit as st
 
 from lessons import Lesson, OwnJobCheck, Prose
 from lessons.code_diff import scenario_code, scenario_diff
+from lessons.experiments import Shown, differences, shown_as
 from lessons.public_view import PublicView
 from pages.components.code import diff_html
 from pages.components.infographic import infographic
 from pages.lesson_ask import glossary
-from pages.lesson_controls import scenario_shown
+from pages.lesson_controls import experiment_shown
 from pages.lesson_knobs import knobs
 from pages.lesson_moves import FIX, show_answer, start_run, try_again
-from scenarios.catalog import SCENARIOS, Scenario
+from pages.lesson_next import lesson_next
 
 
 def tell(lesson: Lesson, view: PublicView) -> None:
@@ -41,6 +42,7 @@ def tell(lesson: Lesson, view: PublicView) -> None:
             st.button("Show the answer now", type="tertiary", key="escape", on_click=show_answer, args=(lesson,))
     elif view.lesson is not None:
         explanation(view.lesson, view)
+        lesson_next()
 
 
 def _escape(lesson: Lesson) -> None:
@@ -78,31 +80,45 @@ def explanation(lesson: Lesson, view: PublicView) -> None:
 
 def code_tab(lesson: Lesson, view: PublicView) -> None:
     """What the shown script does differently from the healthy one, and the button that runs the healthy one."""
-    scenario = ill_scenario(lesson, view)
-    fix(lesson, scenario, key="apply-fix")
+    shown = ill_experiment(lesson, view)
+    fix(lesson, shown, key="apply-fix")
     with st.expander("The whole script"):
-        st.code(scenario_code(scenario.name), language=None, wrap_lines=True)
+        st.code(scenario_code(shown.scenario.name), language=None, wrap_lines=True)
 
 
-def ill_scenario(lesson: Lesson, view: PublicView) -> Scenario:
-    """The experiment on the stage; where that is the healthy one, the cause that matches the question."""
-    shown = scenario_shown(lesson, view)
-    return SCENARIOS[next(c.scenario for c in lesson.causes if c.matches_question)] if shown.name == lesson.fix else shown
+def ill_experiment(lesson: Lesson, view: PublicView) -> Shown:
+    """The experiment on the stage; where that is the healthy one, that of the cause that matches the question."""
+    shown = experiment_shown(lesson, view)
+    return shown_as(lesson, next(c.id for c in lesson.causes if c.matches_question)) if shown.name == lesson.fix else shown
 
 
-def fix(lesson: Lesson, scenario: Scenario, *, key: str) -> bool:
+def fix(lesson: Lesson, shown: Shown, *, key: str) -> bool:
     """The difference to the healthy script, and one button that runs the fixed version. True when it was pressed."""
-    healthy = SCENARIOS[lesson.fix]
-    st.html(f'<p class="pg-note"><b>{escape(scenario.title)}.</b> {escape(scenario.what)} The fix: {escape(healthy.what)}</p>')
+    healthy = shown_as(lesson, FIX)
+    st.html(f'<p class="pg-note"><b>{escape(shown.title)}.</b> {escape(shown.what)} The fix: {escape(healthy.what)}</p>')
     pressed = st.button("Run the fixed version", type="primary", key=key, on_click=start_run, args=(lesson, FIX, knobs()))
-    st.html(diff_html(scenario_diff(scenario.name, lesson.fix), left=f"{scenario.name}.py", right=f"{lesson.fix}.py, the fix"))
+    if told := knob_differences_html(shown, healthy):
+        st.html(told)
+    if shown.scenario != healthy.scenario:
+        names = shown.scenario.name, healthy.scenario.name
+        st.html(diff_html(scenario_diff(*names), left=f"{names[0]}.py", right=f"{names[1]}.py, the fix"))
     return pressed
 
 
+def knob_differences_html(shown: Shown, healthy: Shown) -> str:
+    """What two experiments differ in beside their scripts; says so where the script is one and the same."""
+    found = differences(shown.config, healthy.config)
+    knobs = "".join(f"<li>{escape(one.label)}: {escape(one.own)}; in the fix {escape(one.other)}</li>" for one in found)
+    if shown.scenario == healthy.scenario:
+        same = f"Both run one and the same script, {escape(shown.scenario.name)}.py: the difference is not in the code."
+        return f'<div class="pg-prose"><p>{same}</p><ul>{knobs}</ul></div>'
+    return f'<div class="pg-prose"><p>Beside the code, this differs:</p><ul>{knobs}</ul></div>' if knobs else ""
+
+
 @st.dialog("Apply the fix", width="large")
-def fix_dialog(lesson: Lesson, scenario: Scenario) -> None:
+def fix_dialog(lesson: Lesson, shown: Shown) -> None:
     """The same, called from the picture."""
-    if fix(lesson, scenario, key="apply-fix-dialog"):
+    if fix(lesson, shown, key="apply-fix-dialog"):
         st.rerun()  # closes the dialog
 
 

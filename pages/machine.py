@@ -1,4 +1,4 @@
-"""The machine page: which GPUs were found, how they are linked, and why runs use virtual ones.
+"""The machine page: which GPUs were found, how they are linked, and whether runs use them.
 
 Owns the page's sentences about what was found. The finding itself is scenarios/machine.py's.
 """
@@ -12,7 +12,9 @@ from html import escape
 import streamlit as st
 
 from pages.components.gpu_tables import gpu_table, letters_in_words, link_table, links_in_words
-from scenarios.machine import RealGpus, look_again, obstacles, real_gpus, torch_build, why_virtual
+from pages.components.source_words import machine_heading
+from scenarios.backend import usable
+from scenarios.machine import RealGpus, TorchBuild, look_again, obstacles, real_gpus, torch_build
 from scenarios.nvml.inventory import Inventory
 from scenarios.nvml.visible import VARIABLE, visible
 
@@ -21,22 +23,26 @@ VIRTUAL_MEANS = (
     "How long kernels, copies and collectives take, memory and power are modelled for the GPU you choose. "
     "Every picture, table and export says <b>virtual</b>."
 )
+REAL_MEANS = (
+    "The same scripts train the model at full size, on made-up samples of full size, with NCCL between the GPUs. How busy a GPU is, its "
+    "memory and its power are what its driver says (NVML); useful work is measured from Hopper on. Decoding stands in for a JPEG decoder: "
+    "its inverse transform, colours and crop are computed, again and again until it takes as long as published decoders do. "
+    "Link, slow GPU and kind of GPU can be chosen for virtual GPUs only. Every picture, table and export says <b>nvml</b>."
+)
 
 
-def heading(found: RealGpus) -> str:
-    """What was found, and what it means for runs."""
-    return f"{_capital(why_virtual(found))}, so runs use virtual GPUs."
-
-
-def what_would_change(found: RealGpus) -> list[str]:
+def what_would_change(found: RealGpus, torch: TorchBuild | None = None) -> list[str]:
     """What there is to do, and what comes of it, as HTML."""
     if not found.names:
         return [
             "On a machine with NVIDIA GPUs and a driver that answers, this page lists them: name, memory, driver, links and MIG. "
             "A container has to be given them (<code>docker run --gpus all</code>).",
-            "Runs stay virtual there as well until training on real GPUs is built.",
+            "With a PyTorch that is built for CUDA, runs of as many GPUs as there are then train the full-size model on them.",
         ]
+    count = len(usable(found)) if not obstacles(found, torch) else 0
     return [
+        *([f"Choose {'one GPU' if count == 1 else f'up to {count} GPUs'} in the <a href=\"lab?gpus={count}\">lab</a>, or "
+           f"<code>python -m scenarios run sharded --gpus {count} --backend cuda</code>."] if count else []),
         "Use the lessons and the lab as they are: they need no GPU.",
         "<code>python -m scenarios.nvml.sampler</code> prints what these GPUs do now: how busy they are, memory, power, clocks and what "
         "holds them down, the PCIe link, and the processes on each.",
@@ -88,11 +94,14 @@ def _tables(inventory: Inventory) -> None:
 with st.spinner("Asking the NVIDIA driver"):
     gpus = real_gpus()
 with st.container(key="machine"):
-    st.html(f'<h1 id="at-machine">This machine</h1><p class="pg-prose">{escape(heading(gpus))}</p>')
+    st.html(f'<h1 id="at-machine">This machine</h1><p class="pg-prose">{escape(machine_heading(gpus))}</p>')
     if gpus.inventory is not None and gpus.inventory.gpus:
         _tables(gpus.inventory)
         why = "".join(f"<li>{escape(_capital(clause))}.</li>" for clause in obstacles(gpus))
-        st.html(f'<h2 class="pg-h">Why runs are virtual</h2><ul class="pg-prose">{why}</ul>')
+        if why:
+            st.html(f'<h2 class="pg-h">Why runs are virtual</h2><ul class="pg-prose">{why}</ul>')
+        else:
+            st.html(f'<h2 class="pg-h">What real means</h2><p class="pg-prose">{REAL_MEANS}</p>')
     changes = "".join(f"<li>{text}</li>" for text in what_would_change(gpus))
     st.html(
         f'<h2 class="pg-h">What virtual means</h2><p class="pg-prose">{VIRTUAL_MEANS}</p>'

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import gc
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,21 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from lessons import NoLessonsError, load_lessons
+from lessons.experiments import shown_experiments
+from lessons.learning import close_learning, get_learning
+from lessons.store import StoreError
+from pages.continue_link import continue_routes
 from pages.front_door import FrontDoor
+from pages.static_files import StaticFiles
 from scenarios.catalog import SCENARIOS
 from scenarios.cluster.collect_route import collect_routes
 from scenarios.config import RunConfig
 from scenarios.feed import live_routes
 from scenarios.runs import get_runs
+from scenarios.settings import load_settings
 from scenarios.sweeps import get_sweeps
 
-PAGE_NAMES = ("lesson", "lab", "how", "machine")
+PAGE_NAMES = ("course", "lesson", "mystery", "progress", "teach", "finder", "symptoms", "lab", "how", "machine")
 """Addresses of the pages in navigation.py, but for the first one."""
 
 STYLE = Path(__file__).with_name("theme.css")
@@ -37,30 +43,49 @@ COLLECT_EVERY_S = 20.0
 
 def routes() -> list[BaseRoute]:
     """Everything that is served without a Streamlit session."""
-    return [*live_routes(get_runs(), health=health), *collect_routes(get_runs())]
+    return [
+        *live_routes(get_runs(), health=health), *collect_routes(get_runs()), *continue_routes(lambda: get_learning().learners),
+    ]
 
 
 def health() -> dict[str, Any]:
-    """What /healthz answers: the runs, and how many lessons can be shown. A server without one, or with a broken one, is degraded."""
+    """What /healthz answers: the runs, how many lessons can be shown, and the store.
+
+    A server without a lesson, with a broken one, or whose store cannot be reached, is degraded.
+    """
     found = get_runs().health()
     try:
         lessons = load_lessons()
         shown, faults = len(lessons.lessons), len(lessons.faults)
     except NoLessonsError as error:
         shown, faults = 0, len(error.faults)
-    return {**found, "status": "degraded" if faults or not shown else found["status"], "lessons": shown, "lesson_faults": faults}
+    try:
+        store = get_learning().health()
+    except StoreError as fault:
+        store = str(fault)
+    well = shown and not faults and store == "ok"
+    return {**found, "status": found["status"] if well else "degraded", "lessons": shown, "lesson_faults": faults, "store": store}
 
 
 def middleware() -> list[Middleware]:
     """What every request passes."""
-    return [Middleware(FrontDoor, page_names=PAGE_NAMES, title="Shardlab", style=STYLE.read_text(encoding="utf-8"))]
+    style = STYLE.read_text(encoding="utf-8")
+    door = Middleware(
+        FrontDoor, page_names=PAGE_NAMES, title="Shardlab", style=style, is_dead=lambda token: get_learning().learners.is_dead(token)
+    )
+    return [Middleware(StaticFiles), door]
 
 
 @contextlib.asynccontextmanager
 async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
-    """Warm the launcher, measure each experiment once on a fresh machine, collect garbage on a timer; end all runs at the end."""
+    """Warm the launcher, open the store, measure each experiment once on a fresh machine, collect garbage on a timer.
+
+    At the end all runs end. A store that cannot be opened is said by /healthz and by every page that needs it.
+    """
     runs = get_runs()
-    runs.measure_in_background(RunConfig.parse({"scenario": name}) for name in SCENARIOS)
+    with contextlib.suppress(StoreError):
+        await asyncio.to_thread(get_learning)
+    runs.measure_in_background(_experiments())
     collector = asyncio.create_task(_collect())
     try:
         yield None
@@ -68,6 +93,17 @@ async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
         collector.cancel()
         await asyncio.to_thread(get_sweeps().close)
         await asyncio.to_thread(runs.close)
+        close_learning()
+
+
+def _experiments() -> Iterator[RunConfig]:
+    """Each once, first what the catalog has (whoever writes a lesson waits for that lesson's only), then what lessons make of it."""
+    catalog = () if load_settings().preview else SCENARIOS
+    configs = {config.key: config for config in (RunConfig.parse({"scenario": name}) for name in catalog)}
+    with contextlib.suppress(NoLessonsError):  # /healthz says so
+        for lesson in load_lessons().lessons:
+            configs |= {config.key: config for config in map(lesson.config_of, shown_experiments(lesson))}
+    yield from configs.values()
 
 
 async def _collect() -> None:

@@ -12,7 +12,8 @@ import streamlit as st
 from pages.lesson_race import PLOT_CONFIG, dark
 from scenarios.analysis.breakdown import RankBreakdown, Segment, breakdown, timeline
 from scenarios.analysis.diagnosis import Diagnosis, diagnose
-from scenarios.record import head_of, samples_of, source_of, spans_of
+from scenarios.analysis.measured_spans import spans_of_run
+from scenarios.record import head_of, samples_of, source_of
 from scenarios.runs import Run
 
 STEPS = 2
@@ -61,7 +62,7 @@ def where_time_goes(run: Run) -> None:
 def _read(run_dir: str) -> tuple[Diagnosis, tuple[RankBreakdown, ...], tuple[Segment, ...], str]:
     """Everything that is drawn of one record; a run id names one record for ever."""
     folder = Path(run_dir)
-    spans = list(spans_of(folder))
+    spans = spans_of_run(folder)
     return diagnose(samples_of(folder), spans, head_of(folder)), breakdown(spans), timeline(spans, steps=STEPS), source_of(folder)
 
 

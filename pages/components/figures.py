@@ -12,6 +12,7 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from pages.components.source_words import seconds_of
 from scenarios.catalog import Metric
 from scenarios.telemetry import Sample
 
@@ -97,14 +98,14 @@ def run_figure(
         if limit is not None:
             figure.add_hline(y=limit, row=row, col=1, line={"color": palette.ink, "width": 1, "dash": "dot"})
     figure.update_xaxes(gridcolor=palette.grid, zeroline=False)
-    figure.update_xaxes(title_text="virtual seconds" if source == "virtual" else "seconds", row=max(1, len(ranks)), col=1)
+    figure.update_xaxes(title_text=seconds_of(source), row=max(1, len(ranks)), col=1)
     heading = f"{title}{f' ({unit})' if unit else ''}, {source}"
     figure.update_layout(**layout(palette, heading, height=100 + 58 * max(1, len(ranks))), showlegend=False)
     return figure
 
 
-def race_figure(racers: Sequence[Racer], *, dark: bool = False) -> go.Figure:
-    """Epoch progress of several runs on one virtual clock, to a common finish line, each labelled where it ends.
+def race_figure(racers: Sequence[Racer], *, source: str = "virtual", dark: bool = False) -> go.Figure:
+    """Epoch progress of several runs on one clock, to a common finish line, each labelled where it ends.
 
     Opens finished; Play runs it again.
     """
@@ -127,9 +128,9 @@ def race_figure(racers: Sequence[Racer], *, dark: bool = False) -> go.Figure:
             showarrow=True, arrowhead=0, arrowcolor=palette.of(racer.role), ax=0, ay=26 + 22 * racers.index(racer),
             xanchor="right" if racer.epoch_s > 0.6 * end_s else "left", font={"color": palette.text(racer.role), "size": 14},
         )
-    figure.update_layout(**layout(palette, "One epoch, three ways of feeding eight GPUs", height=420), **_play_button(palette))
+    figure.update_layout(**layout(palette, f"One epoch, three ways of feeding eight GPUs, {source}", height=420), **_play_button(palette))
     figure.update_layout(showlegend=False)
-    figure.update_xaxes(title_text="virtual seconds", range=[0, end_s * 1.02], gridcolor=palette.grid, zeroline=False)
+    figure.update_xaxes(title_text=seconds_of(source), range=[0, end_s * 1.02], gridcolor=palette.grid, zeroline=False)
     figure.update_yaxes(
         title_text="epoch trained (%)", range=[0, 112], tickvals=[0, 25, 50, 75, 100], gridcolor=palette.grid, zeroline=False
     )

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from pages.components.figures import DARK, LIGHT, METRICS, Palette, layout
+from pages.components.source_words import seconds_of, told
 from scenarios.catalog import Metric
 from scenarios.telemetry import Sample
 
@@ -63,6 +64,7 @@ class Pinned:
 
     label: str
     samples: Sequence[Sample]
+    source: str = "virtual"
 
 
 def memory_figure(
@@ -238,8 +240,9 @@ def overlay_figure(runs: Sequence[Pinned], *, metric: Metric, dark: bool = False
             gridcolor=palette.grid, zeroline=False,
         )
     figure.update_xaxes(gridcolor=palette.grid, zeroline=False)
-    figure.update_xaxes(title_text="virtual seconds", row=len(ranks), col=1)
-    figure.update_layout(**layout(palette, f"{title}{f' ({unit})' if unit else ''}", height=150 + 58 * len(ranks)))
+    source = told(run.source for run in runs)
+    figure.update_xaxes(title_text=seconds_of(source), row=len(ranks), col=1)
+    figure.update_layout(**layout(palette, f"{title}{f' ({unit})' if unit else ''}, {source}", height=150 + 58 * len(ranks)))
     figure.update_layout(legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"}, hovermode="closest")
     return figure
 

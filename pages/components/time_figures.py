@@ -17,8 +17,8 @@ import plotly.graph_objects as go
 
 from pages.components.figures import DARK, LIGHT, Palette
 from scenarios.analysis.breakdown import IDLE, PART_LABELS, PARTS, WORK, Part, RankBreakdown, Segment
-from scenarios.analysis.causes import Finding
 from scenarios.analysis.diagnosis import Diagnosis, likelihood
+from scenarios.analysis.findings import Finding
 
 SHOWN = 0.005
 """A part that takes less than this share of a step on every GPU is not drawn."""
@@ -31,7 +31,8 @@ ROOMY = 0.5
 
 SHORT: dict[Part, str] = {
     "decode": "decode", "forward": "forward", "backward": "backward", "optimizer": "optimizer", "all_reduce": "all-reduce",
-    "hand_off": "hand over", "spin": "spinning", "copy": "copy", "wait": "waits", "input": "no data", "launch": "launching",
+    "hand_off": "hand over", "spin": "spinning", "copy": "copy", "replicate": "replicating", "validate": "validating",
+    "checkpoint": "checkpoint", "wait": "waits", "input": "no data", "launch": "launching",
 }
 
 GAPS = "Launch gaps: kernels fill the height"
@@ -64,14 +65,17 @@ def fill_of(part: Part, palette: Palette) -> Fill:
             colour=colour, text="#0B2420" if light_fill else "#FFFFFF", shape="." if part == "decode" else "",
             lines="#5FC4B0" if dark else "#3E948A", solidity=0.15,
         )
-    if part in ("all_reduce", "hand_off", "copy"):
-        shapes: dict[Part, str] = {"hand_off": "/", "copy": "-"}
+    if part in ("all_reduce", "hand_off", "copy", "replicate"):
+        shapes: dict[Part, str] = {"hand_off": "/", "copy": "-", "replicate": "\\"}
         colour, lines = ("#7C9DBB", "#A9C3DA") if dark else ("#4F6C87", "#8AA3BA")
         return Fill(colour=colour, text="#0F1722" if dark else "#FFFFFF", shape=shapes.get(part, ""), lines=lines, solidity=0.2)
+    if part == "validate":
+        colour, lines = ("#C9A8E8", "#8E63B8") if dark else ("#6B3FA0", "#B79AD6")
+        return Fill(colour=colour, text="#1B0F2A" if dark else "#FFFFFF", shape="+", lines=lines, solidity=0.2)
     if part == "spin":
         text, lines = ("#2A0F03", "#FFB28A") if dark else ("#FFFFFF", "#D9764F")
         return Fill(colour=palette.odd, text=text, shape="x", lines=lines, solidity=0.16)
-    idle: dict[Part, str] = {"wait": "\\", "input": "/", "launch": "|"}
+    idle: dict[Part, str] = {"checkpoint": "-", "wait": "\\", "input": "/", "launch": "|"}
     return Fill(colour=palette.paper, text=palette.ink, shape=idle[part], lines="#8A5136" if dark else "#E3A98F", solidity=0.16)
 
 
@@ -107,7 +111,8 @@ def timeline_figure(segments: Sequence[Segment], *, source: str = "virtual", dar
         figure.add_trace(_gaps(gaps, row, scale, palette))
         low = [segment for segment in gaps if _named(segment, end_s) and segment.filled < ROOMY]
         figure.add_trace(_gap_names(low, row, scale, palette))
-    said = "The last steps on one clock"
+    pauses = any(segment.part in ("validate", "checkpoint") for segment in segments)
+    said = "The last steps with a pause from training, on one clock" if pauses else "The last steps on one clock"
     figure.update_layout(**_layout(palette, f"{said}, {source}", height=128 + 50 * max(1, len(ranks))), barmode="overlay", bargap=0)
     figure.update_xaxes(title_text="virtual " + unit if source == "virtual" else unit, range=[0, end_s * scale], **_axis(palette))
     figure.update_yaxes(

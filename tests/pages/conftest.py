@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from lessons.attempts import AttemptStore
-from pages.lesson_state import store
+from lessons.learning import close_learning
 from scenarios import runs as runs_module
 from scenarios.config import RunConfig
 from scenarios.record import append_event
@@ -35,14 +35,17 @@ class PretendedRuns:
         self.full = False
         self._numbers = itertools.count()
 
-    def start(self, config: RunConfig, *, viewer: str, pace: str = "live", priority: str = "visitor") -> Run:
+    def start(
+        self, config: RunConfig, *, viewer: str, pace: str = "live", priority: str = "visitor", hidden: bool = False
+    ) -> Run:
         if self.full:
             raise QueueFull("50 runs are waiting already. Please try again in a minute.")
         run_id = f"{next(self._numbers):016x}"  # sweeps ask from threads of their own
         folder = self.folder / run_id
         folder.mkdir(parents=True, exist_ok=True)
         run = Run(
-            run_id=run_id, config=config, key=config.key, state="running", created_s=time.time(), run_dir=folder, pace=pace  # type: ignore[arg-type]
+            run_id=run_id, config=config, key=config.key, state="running", created_s=time.time(), run_dir=folder,
+            pace=pace, hidden=hidden,  # type: ignore[arg-type]
         )
         self.runs[run_id] = run
         return run
@@ -57,8 +60,12 @@ class PretendedRuns:
         run_id, run = list(self.runs.items())[-1]
         self.runs[run_id] = dataclasses.replace(run, state="finished")
 
-    def get(self, run_id: str) -> Run | None:
-        return self.runs.get(run_id)
+    def get(self, run_id: str, *, hidden: bool = False) -> Run | None:
+        run = self.runs.get(run_id)
+        return run if run is None or hidden or not run.hidden else None
+
+    def reveal(self, run_id: str) -> None:
+        self.runs[run_id] = dataclasses.replace(self.runs[run_id], hidden=False)
 
     def recording(self, config: RunConfig) -> Run | None:
         return self.recorded.get(config.key)
@@ -75,10 +82,10 @@ def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prete
     monkeypatch.setenv("SHARDLAB_DATA_DIR", str(tmp_path))
     runs = PretendedRuns(tmp_path / "runs")
     monkeypatch.setattr(runs_module, "_runs", runs)
-    store.clear()
+    close_learning()
     yield runs
     get_sweeps().close()
-    store.clear()
+    close_learning()
 
 
 @pytest.fixture

@@ -11,11 +11,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.components import source_words
 from pages.lab_compare import differing
 from pages.lab_sweep import CSV_COLUMNS, sweep_csv
 from pages.lab_views import largest_fitting, why_they_differ
+from scenarios import backend
 from scenarios.config import RunConfig
 from scenarios.costs.predict import predict
+from scenarios.machine import RealGpus, TorchBuild
+from scenarios.nvml.inventory import Gpu, Inventory
 from scenarios.sweep_plan import SweepPlan
 from scenarios.sweeps import SWEEPS_AT_ONCE, Point, Sweep, get_sweeps
 from tests.pages.conftest import PretendedRuns
@@ -227,3 +231,43 @@ def test_the_csv_holds_numbers_and_fixed_words_only(reason: str) -> None:
     assert rows[1][:5] == ["", "link", "nvlink3", "finished", "1000"]
     assert rows[2][:5] == ["", "link", "pcie4", "failed", ""]
     assert reason not in text
+
+
+def real_machine(monkeypatch: pytest.MonkeyPatch, gpus: int) -> None:
+    """A machine whose driver and PyTorch have so many H200."""
+    inventory = Inventory(
+        driver="580.1", cuda=(13, 0), links=(),
+        gpus=tuple(
+            Gpu(
+                index=index, name="NVIDIA H200", uuid=f"GPU-{index}", bus_id="", memory_gib=140.0, capability=(9, 0), gpm=True, mig=False,
+                instances=(), fault="",
+            )
+            for index in range(gpus)
+        ),
+    )  # fmt: skip
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for module in (backend, source_words):
+        monkeypatch.setattr(module, "torch_build", lambda: TorchBuild(version="2.13.0+cu130", cuda=(13, 0)))
+        monkeypatch.setattr(module, "real_gpus", lambda: RealGpus(inventory=inventory, reason=""))
+
+
+def test_fewer_real_gpus_than_asked_for_are_said_and_offered(lab_page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_machine(monkeypatch, 1)
+    page = lab_page()
+    assert "Runs on virtual GPUs: 8 were asked for and 1 real GPU (NVIDIA H200) was found." in html_of(page)
+    press(page, "lab-backend-Use the real GPU")
+    assert page.query_params["gpus"] == "1"
+    assert "Runs on real GPUs, read by NVML: 1 real GPU (NVIDIA H200) was found." in html_of(page)
+    assert "The real ones" in [field.value for field in page.text_input], "the kind cannot be chosen"
+    press(page, "lab-backend-Use virtual GPUs")
+    assert page.query_params["backend"] == "virtual"
+    assert "Runs on virtual GPUs, as you chose." in html_of(page)
+    press(page, "lab-backend-Use the real GPUs")
+    assert "backend" not in page.query_params
+
+
+def test_a_link_that_demands_real_gpus_says_that_there_are_none(lab_page: Page) -> None:
+    page = lab_page(backend="cuda")
+    assert "This link asks for real GPUs that are not here." in html_of(page)
+    press(page, "lab-backend-Use virtual GPUs")
+    assert page.query_params["backend"] == "virtual"

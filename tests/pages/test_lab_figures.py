@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pages.components.figures import LIGHT
@@ -88,4 +90,5 @@ def test_compared_runs_are_told_apart_by_colour_and_dash_and_gaps_stay_gaps() ->
     assert len({trace.line.color for trace in figure.data}) == 2
     assert [trace.showlegend for trace in figure.data] == [True, True, False, False]
     assert list(figure.data[1].y) == [50.0, None]
-    assert overlay_figure([Pinned(label="A", samples=[])], metric="memory").layout.title.text == "Memory (GiB)"
+    assert overlay_figure([Pinned(label="A", samples=[])], metric="memory").layout.title.text == "Memory (GiB), virtual"
+    assert overlay_figure([runs[0], replace(runs[1], source="nvml")], metric="busy").layout.title.text.endswith(", virtual and nvml")

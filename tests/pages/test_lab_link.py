@@ -29,6 +29,7 @@ from scenarios.costs.models import MODELS
         ({"straggler_pct": "80"}, "straggler_pct", "has no effect here. Choose a slow GPU first."),
         ({"link": "pcie4", "gpus": "1"}, "link", "has no effect here. One GPU needs no link."),
         ({"hand_off": "nccl"}, "hand_off", "hand_off='nccl'"),
+        ({"workers": "4", "scenario": "starved_loader"}, "workers", "workers='4': must be 0"),
         ({"preprocess": "cpu", "model": "bert_large"}, "preprocess", "preprocess='cpu'"),
         ({"view": "<script>"}, "view", "must be one of time, memory"),
         ({"run": "../../etc"}, "run", "must be 6 to 64"),
@@ -56,7 +57,20 @@ def test_a_knob_without_effect_is_dropped_when_another_is_turned() -> None:
     assert changed(link, scenario="sharded").knobs == {"straggler": 6, "straggler_pct": 100}
     assert changed(link, gpus=4).knobs == {"hand_off": "nccl", "gpus": 4}
     assert changed(link, straggler=None).knobs == {"hand_off": "nccl"}
+    starved = LabLink().with_config(RunConfig.parse({"scenario": "starved_loader"}))
+    assert (starved.address(), changed(starved, scenario="sharded").config) == ("?scenario=starved_loader", LabLink().config)
+    assert changed(LabLink().with_config(LabLink().config), scenario="starved_loader").config == starved.config
+    assert parse_lab_link({"scenario": "starved_loader", "preprocess": "gpu"}).address() == "?scenario=starved_loader&preprocess=gpu"
     assert changed(LabLink(knobs={"model": "bert_large", "batch": 8}), scenario="tiny_model").config.model == "mlp"
+
+
+def test_a_script_with_a_link_of_its_own_can_be_given_the_cards() -> None:
+    slow = parse_lab_link({"scenario": "accumulate"})
+    assert slow.config.link == "pcie4"
+    fast = changed(slow, link=None)
+    assert (fast.config.link, fast.address()) == ("nvlink3", "?scenario=accumulate&link=nvlink3")
+    assert parse_lab_link(parse_qs(fast.address().removeprefix("?"))).config == fast.config
+    assert changed(fast, link="pcie4").address() == "?scenario=accumulate"
 
 
 def test_the_cards_own_link_is_the_same_run_whether_named_or_not() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.components.gpu_tables import letters_in_words, link_table, links_in_words, meaning
+from pages.components.source_words import machine_badge, machine_heading
 from scenarios import machine
+from scenarios.machine import RealGpus, TorchBuild
 from scenarios.nvml.inventory import Gpu, Inventory
 from tests.nvml.build import library_folder
 
@@ -65,7 +68,8 @@ def test_eight_gpus_are_a_table_and_a_matrix(page: Callable[..., str]) -> None:
     assert "79.6 GiB" in html
     assert "…00000007" in html
     assert "Every pair is linked alike: 18 NVLinks." in html
-    assert "Runs on real GPUs are not built yet." in html
+    assert "is built without CUDA.</li>" in html
+    assert "pg-is-virtual" in html, "what the bar on top says"
 
 
 def test_what_is_odd_about_a_gpu_stands_in_its_row(page: Callable[..., str]) -> None:
@@ -113,3 +117,30 @@ def test_the_fastest_link_is_explained_first() -> None:
     mixed = inventory(("X", "SYS", "NV4"), ("SYS", "X", "PHB"), ("NV4", "PHB", "X"))
     assert [code for code, _ in letters_in_words(mixed)] == ["NV4", "PHB", "SYS"]
     assert meaning("NV") == "NVLink"
+
+
+CUDA_TORCH = TorchBuild(version="2.13.0+cu130", cuda=(13, 0))
+
+
+def found_gpus(count: int) -> RealGpus:
+    named = inventory(*[("X",)] * count)
+    return RealGpus(inventory=replace(named, cuda=(13, 0)), reason="")
+
+
+@pytest.mark.parametrize(
+    ("count", "source", "heading", "title"),
+    [
+        (8, "nvml", "8 real GPUs (NVIDIA L4) were found, and runs use them.", "runs use them, and NVML reads them"),
+        (1, "virtual", "1 real GPU (NVIDIA L4) was found. Runs of one GPU use it;", "was found; a run of one GPU uses it"),
+        (0, "virtual", "so runs use virtual GPUs.", "times, memory and power are modelled."),
+    ],
+)
+def test_the_page_and_the_badge_say_what_runs_use(
+    monkeypatch: pytest.MonkeyPatch, count: int, source: str, heading: str, title: str
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = found_gpus(count) if count else RealGpus(inventory=None, reason="no NVIDIA driver is installed")
+    badge = machine_badge(found, CUDA_TORCH)
+    assert (badge.source, title in badge.title) == (source, True), badge.title
+    assert badge.words == {"nvml": "Real GPUs, NVML", "virtual": "Simulated timing, real DDP"}[source]
+    assert heading in machine_heading(found, CUDA_TORCH)

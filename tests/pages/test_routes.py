@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lessons import Fault, LessonSet, NoLessonsError, load_lessons
+from lessons.learning import close_learning
+from lessons.store import STORE_FILE
 from pages import routes
+from scenarios.catalog import SCENARIOS
+from scenarios.config import RunConfig
 
 
 @pytest.mark.parametrize(
@@ -24,14 +31,16 @@ def test_a_fault_is_a_sentence_without_its_traceback(monkeypatch: pytest.MonkeyP
     assert "secret" not in shown[0]
 
 
-def test_health_counts_lessons_and_says_when_something_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_counts_lessons_and_says_when_something_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     class _Well:
         def health(self) -> dict[str, Any]:
             return {"status": "ok", "live": 0}
 
     fault = Fault(file="a/lesson.md", line=3, message="at /srv/secret")
+    monkeypatch.setenv("SHARDLAB_DATA_DIR", str(tmp_path))
+    close_learning()
     monkeypatch.setattr(routes, "get_runs", _Well)
-    assert routes.health() == {"status": "ok", "live": 0, "lessons": len(load_lessons().lessons), "lesson_faults": 0}
+    assert routes.health() == {"status": "ok", "live": 0, "lessons": len(load_lessons().lessons), "lesson_faults": 0, "store": "ok"}
 
     monkeypatch.setattr(routes, "load_lessons", lambda: LessonSet(lessons=load_lessons().lessons, faults=(fault,)))
     found = routes.health()
@@ -43,3 +52,31 @@ def test_health_counts_lessons_and_says_when_something_is_missing(monkeypatch: p
 
     monkeypatch.setattr(routes, "load_lessons", none)
     assert (routes.health()["status"], routes.health()["lessons"]) == ("degraded", 0)
+    monkeypatch.undo()
+    monkeypatch.setattr(routes, "get_runs", _Well)
+    close_learning()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / STORE_FILE).write_bytes(b"this is not a database, " * 200)
+    monkeypatch.setenv("SHARDLAB_DATA_DIR", str(tmp_path / "damaged"))
+    found = routes.health()
+    assert (found["status"], "damaged" in found["store"]) == ("degraded", True)
+    close_learning()
+
+
+def test_what_lessons_make_of_the_catalog_is_measured_at_set_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = load_lessons().lessons[0]
+    spin = RunConfig.parse({"scenario": "rank0_loading", "hand_off": "nccl"})
+    own = dataclasses.replace(lesson, experiments={"spin": spin}, fix="spin")
+    monkeypatch.setattr(routes, "load_lessons", lambda: LessonSet(lessons=(lesson, own), faults=()))
+    asked: list[RunConfig] = []
+    monkeypatch.setattr(routes, "get_runs", lambda: SimpleNamespace(measure_in_background=asked.extend, close=lambda: None))
+    monkeypatch.setattr(routes, "get_sweeps", lambda: SimpleNamespace(close=lambda: None))
+
+    async def set_up() -> None:
+        async with routes.lifespan(None):
+            pass
+
+    asyncio.run(set_up())
+    assert {config.scenario for config in asked} == set(SCENARIOS)
+    assert asked.count(spin) == 1
+    assert len(asked) == len(SCENARIOS) + 1

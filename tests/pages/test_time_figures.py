@@ -23,8 +23,8 @@ from pages.components.time_figures import (
 )  # fmt: skip
 from pages.time import few_of
 from scenarios.analysis.breakdown import IDLE, PART_LABELS, PARTS, RankBreakdown, Segment
-from scenarios.analysis.causes import Finding
 from scenarios.analysis.diagnosis import Diagnosis
+from scenarios.analysis.findings import Finding
 
 MS = 1_000_000
 
@@ -85,7 +85,7 @@ def test_no_two_parts_look_alike_and_lost_time_is_striped(palette) -> None:
     for one, other in itertools.combinations(PARTS, 2):
         assert (fills[one].colour, fills[one].shape) != (fills[other].colour, fills[other].shape)
     assert all(fills[part].shape for part in (*IDLE, "spin"))
-    assert len({fills[part].shape for part in (*IDLE, "spin")}) == 4
+    assert len({fills[part].shape for part in (*IDLE, "spin")}) == 1 + len(IDLE)
 
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])

@@ -1,6 +1,6 @@
 // The connection to a run's events. Owns opening, closing and counting down to the next try; keeps no event.
 
-const EVENTS = ["head", "state", "tick", "strip", "end"];
+const EVENTS = ["head", "state", "tick", "strip", "lane", "end"];
 const FIRST_RETRY_S = 2;
 const LAST_RETRY_S = 30;
 

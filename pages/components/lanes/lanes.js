@@ -7,7 +7,7 @@ import { isDark, setAttribute, setText, show } from "./dom.js";
 import { Feed, liveUrl } from "./feed.js";
 import { METRICS, RunModel } from "./model.js";
 import { Panel } from "./panel.js";
-import { epochWords, sentence, statusWords, tiles, unbroken } from "./words.js";
+import { epochWords, errorText, sentence, statusWords, tiles, unbroken } from "./words.js";
 
 const FRAME_MS = 33; // between two frames: about 20 a second, which a small machine can paint without a graphics card
 const SPEAK_MS = 5_000;
@@ -191,7 +191,7 @@ class Lanes {
       stopped: [[...again, true], ...(model.ticks.length ? [watch] : [])],
       finished: next.length ? next : [[...again, true], watch],
       out_of_memory: [...(next.length ? next : [[...again, true], watch]), ...(model.end?.error ? [details] : [])],
-      timeout: [[...again, true], watch],
+      timeout: [...(model.end?.error ? [details] : []), ...(model.end?.expected && next.length ? next : [[...again, true], watch])],
       interrupted: [[...again, true]],
       failed: [...(model.end?.error ? [details] : []), [...again, true]],
     }[state] ?? [];
@@ -268,7 +268,7 @@ class Lanes {
     setAttribute(panel.tableSwitch, "aria-pressed", this.open === "table");
     show(panel.table.node, this.open === "table");
     show(panel.details, this.open === "details");
-    if (this.open === "details") setText(panel.details, model.end?.error ?? "");
+    if (this.open === "details") setText(panel.details, errorText(model.end));
     if (this.open === "table") panel.fillTable(model, count);
     this.drawLegend(view);
   }

@@ -18,6 +18,7 @@ export class RunModel {
     this.ticks = [];
     this.strips = [];
     this.end = null;
+    this.lanes = {}; // rank: why its lane ended before the run
     this.lastId = 0;
   }
 
@@ -31,6 +32,7 @@ export class RunModel {
     else if (event === "state") this.applyState(data);
     else if (event === "tick") this.applyTick(data);
     else if (event === "strip") this.strips.push(data);
+    else if (event === "lane") this.lanes[data.rank] = data.message;
     else if (event === "end") {
       this.end = data;
       this.phase = "over";
@@ -105,6 +107,8 @@ export class RunModel {
     const first = this.ticks[Math.max(0, count - 9)];
     const rate = first === last ? 0 : (last.progress - first.progress) / (last.t_ms - first.t_ms);
     const most = this.end?.summary?.epochs_seen ?? Infinity;
+    // The last step may end within the last period, of which no tick tells.
+    if (most < Infinity && t >= this.endMs) return Math.max(most, last.progress);
     return Math.min(last.progress + rate * Math.min(800, Math.max(0, t - last.t_ms)), Math.max(most, last.progress));
   }
 }

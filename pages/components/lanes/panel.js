@@ -3,7 +3,7 @@
 
 import { button, html, radios, setAttribute, setText, show, svg } from "./dom.js";
 import { METRICS } from "./model.js";
-import { KINDS, Strip, fill, patterns } from "./strip.js";
+import { KINDS, RARE, Strip, fill, patterns } from "./strip.js";
 import { Picture } from "./picture.js";
 import { amount, badge } from "./words.js";
 
@@ -80,6 +80,8 @@ export class Panel {
       const shape = kind === "wait" ? "M0 5h18" : kind === "all_reduce" ? "M0 5h18v5h-18z" : "M0 1h18v8h-18z";
       svg("path", { class: `sl-k sl-k-${kind}`, d: shape, ...fill(kind, `${id}-strip`, "rest") }, swatch);
       html("span", "", item, KINDS[kind]);
+      if (RARE.includes(kind)) this.strip.rare[kind] = item;
+      item.hidden = RARE.includes(kind);
     }
   }
 
@@ -140,6 +142,7 @@ export class Panel {
 
   setSource(source) {
     setText(this.badge, badge(source));
+    setAttribute(this.badge, "class", `sl-badge${source === "nvml" || source === "virtual" ? ` sl-is-${source}` : ""}`);
   }
 }
 

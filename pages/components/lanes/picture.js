@@ -7,7 +7,9 @@ import { setAttribute, setText, svg } from "./dom.js";
 const MIN_SPAN_MS = 12_000;
 
 // The level of each lane of a silhouette: the odd one's, then the rest's.
-const LEVELS = { only0: [97, 11], all_high: [94, 94], all_low: [24, 24], all_crash: [90, 90], low0: [14, 92] };
+const LEVELS = { only0: [97, 11], all_high: [97, 97], all_low: [24, 24], all_crash: [90, 90], low0: [14, 92] };
+// Of a job that hangs, as symptoms tell it: the rank that is missing does nothing at all.
+const STILL_LEVELS = { ...LEVELS, low0: [0, 97] };
 const CRASH_AT = 0.3;
 
 // Rows of `count` lanes in a block of constant height: with an odd one it is taller and set off.
@@ -103,7 +105,7 @@ export class Picture {
     const { model, count, metric, ended } = view;
     const { field, limit, slope } = METRICS[metric];
     const stopped = model.endedAfter(lane.rank, count);
-    const crashed = ended && (model.end?.outcome === "out_of_memory" || (model.end?.outcome === "failed" && model.end.rank === lane.rank));
+    const crashed = ended && ((model.end?.outcome === "out_of_memory" && ranOut(model.end, lane.rank)) || (model.end?.outcome === "failed" && model.end.rank === lane.rank));
     const ticks = model.ticks.slice(0, stopped ?? count);
     const period = model.head?.period_ms ?? 200;
     const points = ticks.map((tick, i) => [i ? ticks[i - 1].t_ms : tick.t_ms - period, tick.t_ms, tick[field]?.[lane.rank] ?? null]);
@@ -231,13 +233,13 @@ function drawPrediction(lane, prediction, metric, still, width) {
 
 // A picture of the symptom, not of a run: the same each time, uneven enough to look like a monitor.
 function drawStill(lane, silhouette, width, y) {
-  const level = (LEVELS[silhouette] ?? LEVELS.all_high)[lane.rank === 0 ? 0 : 1];
+  const level = (STILL_LEVELS[silhouette] ?? LEVELS.all_high)[lane.rank === 0 ? 0 : 1];
   const steps = 60;
   const points = [];
   for (let i = 0; i < steps; i++) {
     const wobble = ((i * 7919 + lane.rank * 104729) % 97) / 97;
     const pulse = level < 20 ? ((i + lane.rank) % 4 === 0 ? level * 2.6 : level * 0.35) : level - 5;
-    points.push([i, i + 1, level > 95 ? (wobble < 0.06 ? 97 : 100) : Math.min(100, pulse + wobble * (level < 20 ? 3 : 8))]);
+    points.push([i, i + 1, level === 0 ? 0 : level > 95 ? (wobble < 0.06 ? 97 : 100) : Math.min(100, pulse + wobble * (level < 20 ? 3 : 8))]);
   }
   const x = (i) => (i / steps) * width;
   setAttribute(lane.line, "d", outline(points, x, y));
@@ -245,4 +247,10 @@ function drawStill(lane, silhouette, width, y) {
   for (const name of ["solid", "hatch", "limit", "mark"]) setAttribute(lane[name], "d", "");
   setText(lane.note, "");
   setText(lane.value, `${Math.round(points.reduce((sum, point) => sum + point[2], 0) / steps)} %`);
+}
+
+// Whether this rank is among those that ran out of memory; older records name none and mean all.
+function ranOut({ summary }, rank) {
+  const full = summary?.out_of_memory_ranks;
+  return !full?.length || full.includes(rank);
 }

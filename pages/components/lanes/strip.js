@@ -6,9 +6,12 @@ import { setAttribute, svg } from "./dom.js";
 
 export const KINDS = {
   load: "load", copy: "copy", decode: "decode", compute: "compute", all_reduce: "all-reduce", wait: "wait", spin: "spin",
+  validate: "validate", checkpoint: "checkpoint", replicate: "replicate",
 };
+// Kinds that few runs have: the legend has them once the strip does.
+export const RARE = ["validate", "checkpoint", "replicate"];
 const GROUPS = { forward: "compute", backward: "compute", optimizer: "compute", scatter: "copy" };
-const LAYERS = ["wait", "load", "spin", "copy", "decode", "compute", "all_reduce"];
+const LAYERS = ["wait", "checkpoint", "load", "replicate", "spin", "copy", "validate", "decode", "compute", "all_reduce"];
 const SLOW = 10;
 const ROWS_PX = 74;
 const WORDS_PX = 15;
@@ -26,6 +29,7 @@ export class Strip {
     this.bright = svg("g", { "clip-path": `url(#${id}-past)` }, this.node);
     this.words = svg("g", { class: "sl-words" }, this.node);
     this.head = svg("line", { class: "sl-head", y1: 0, y2: 0 }, this.node);
+    this.rare = {};
     this.data = null;
     this.waiting = null;
     this.began = 0;
@@ -76,6 +80,7 @@ export class Strip {
     this.data = this.waiting = null;
     this.sweeps = 0;
     for (const group of [this.dim, this.bright, this.words]) group.replaceChildren();
+    for (const item of Object.values(this.rare)) item.hidden = true;
     setAttribute(this.head, "visibility", "hidden");
   }
 
@@ -93,6 +98,7 @@ export class Strip {
       paths[key] = (paths[key] ?? "") + box(kind, x0, this.rows[rank], width);
       rows[rank].push([kind, x0, x0 + width]);
     }
+    for (const [kind, item] of Object.entries(this.rare)) item.hidden &&= !rows.some((row) => row.some(([own]) => own === kind));
     for (const group of [this.dim, this.bright]) {
       group.replaceChildren();
       for (const kind of LAYERS) {
@@ -232,12 +238,15 @@ function stretches(row) {
 }
 
 export function fill(kind, id, role) {
-  return ["load", "copy", "spin"].includes(kind) ? { fill: `url(#${id}-${kind}-${role})` } : {};
+  return ["load", "copy", "spin", "validate", "checkpoint", "replicate"].includes(kind) ? { fill: `url(#${id}-${kind}-${role})` } : {};
 }
 
 export function patterns(defs, id, role) {
   const make = (kind, width, height, extra) => svg("pattern", { id: `${id}-${kind}-${role}`, width, height, patternUnits: "userSpaceOnUse", class: `sl-is-${role}`, ...extra }, defs);
   svg("circle", { class: "sl-hatch-line", cx: 1.5, cy: 1.5, r: 0.95 }, make("load", 3.4, 3.4));
   svg("rect", { class: "sl-hatch-line", width: 4, height: 1.4 }, make("copy", 4, 2.8));
+  svg("rect", { class: "sl-hatch-line", width: 2.6, height: 6 }, make("validate", 5, 6));
+  svg("rect", { class: "sl-hatch-line", width: 1.2, height: 4 }, make("replicate", 5, 4, { patternTransform: "rotate(-45)" }));
+  svg("path", { class: "sl-hatch-stroke", d: "M0 3.5 L3.5 0 L7 3.5" }, make("checkpoint", 7, 4.5));
   svg("rect", { class: "sl-hatch-line", width: 1.8, height: 5 }, make("spin", 4.4, 5, { patternTransform: "rotate(45)" }));
 }

@@ -47,7 +47,7 @@ export function epochWords(progress) {
 }
 
 export function badge(source) {
-  if (source === "nvml") return "NVML";
+  if (source === "nvml") return "Real GPUs, NVML";
   return source === "virtual" ? "Simulated timing, real DDP" : "";
 }
 
@@ -68,12 +68,19 @@ export function sentence(state, view) {
     stopped: () => model.end?.sentence || `Stopped at ${shown}; shown up to there.`,
     finished: () => model.end?.sentence || "The run has finished.",
     out_of_memory: () => `${expectedCrash(view)}${model.end?.sentence ?? ""}`,
-    timeout: () => model.end?.sentence || `The run took longer than its limit and was ended at ${shown}.`,
+    timeout: () => (model.end?.expected ? `As expected: ${model.end.sentence}` : model.end?.sentence) || `The run took longer than its limit and was ended at ${shown}.`,
     interrupted: () => `The server restarted at ${shown}; shown up to there.`,
     failed: () => failed(model.end ?? {}),
     still: () => options.still_sentence ?? "",
   };
-  return (sentences[state] ?? (() => ""))();
+  const said = (sentences[state] ?? (() => ""))();
+  const lanes = view.count || model.end ? Object.values(model.lanes) : [];
+  return [said, ...lanes].filter(Boolean).join(" ");
+}
+
+// The text of an error, and before it what it means.
+export function errorText(end) {
+  return [end?.meaning && `What it means: ${end.meaning}`, end?.error].filter(Boolean).join("\n\n");
 }
 
 export function statusWords(state, view) {
@@ -91,7 +98,7 @@ export function statusWords(state, view) {
     stopped: ["Stopped", `at ${at}`],
     finished: ["Finished", `in ${at}`],
     out_of_memory: model.end?.expected === false ? ["Out of memory", `at ${at}`] : ["As expected", `out of memory at ${at}`],
-    timeout: ["Time limit", `at ${at}`],
+    timeout: model.end?.expected ? ["As expected", `timed out at ${at}`] : ["Time limit", `at ${at}`],
     interrupted: ["Interrupted", `at ${at}`],
     failed: [model.end?.rank == null ? "Failed" : `Rank ${model.end.rank} failed`, `at ${at}`],
     still: ["Still picture"],
@@ -104,8 +111,11 @@ export function statusWords(state, view) {
 }
 
 function expectedCrash({ model }) {
-  const begin = model.end?.expected === false ? "All" : "As expected: all";
-  return `${begin} ${model.gpus} ranks ran out of memory at ${seconds(model.endMs)}. `;
+  const full = model.end?.summary?.out_of_memory_ranks ?? [];
+  const some = full.length > 0 && full.length < model.gpus;
+  const who = some ? `${full.length === 1 ? "rank" : "ranks"} ${full.join(", ")}` : `all ${model.gpus} ranks`;
+  const begin = model.end?.expected === false ? capital(who) : `As expected: ${who}`;
+  return `${begin} ran out of memory at ${seconds(model.endMs)}. `;
 }
 
 function ahead({ model, t, replaying }) {

@@ -11,7 +11,7 @@ class Picker {
     this.told = null;
     group.addEventListener("click", (event) => {
       const choice = event.target.closest(".sl-pick");
-      if (choice && !choice.disabled) this.pick(choice, 0);
+      if (choice && !choice.disabled) this.pick(choice);
     });
     group.addEventListener("keydown", (event) => this.key(event));
   }
@@ -35,15 +35,19 @@ class Picker {
     this.pick(next, KEY_REST_MS);
   }
 
+  // Without `restMs` it is told at once: a timer, however short, would be lost where the pictures go away right after the click.
   pick(choice, restMs) {
     this.picked = choice;
     this.mark();
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => {
-      if (this.told === choice) return;
-      this.told = choice;
-      this.report("picked", choice.dataset.id);
-    }, restMs);
+    if (restMs) this.resting = setTimeout(() => this.tell(choice), restMs);
+    else this.tell(choice);
+  }
+
+  tell(choice) {
+    if (this.told === choice) return;
+    this.told = choice;
+    this.report("picked", choice.dataset.id);
   }
 
   mark() {
