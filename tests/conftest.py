@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # One thread per process: eight ranks share few cores, and processes are forked from this one.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+
+# A shell lets what it starts in the background ignore Ctrl-C, and so would every run that is to be ended by it here.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No limit on the time of one example: a busy machine proves nothing against the code.
+settings.register_profile("shardlab", deadline=None)
+settings.load_profile("shardlab")
 
 BROWSER = Path(__file__).parent / "browser"
 

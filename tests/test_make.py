@@ -27,6 +27,7 @@ def test_run_serves_on_8501_unless_told_otherwise() -> None:
 def test_test_installs_what_it_needs_and_runs_every_test() -> None:
     steps = planned("test")
     assert steps.index("tests.browser.chromium") < steps.index("-m pytest")
+    assert steps.index("tests.postgres") < steps.index("-m pytest")
     assert steps.index("tests.nvml.build") < steps.index("-m pytest")
 
 

@@ -15,6 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 UNFINISHED = re.compile(
     "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3 + r"\b", "Not" + "ImplementedError", r"(mark|test|unittest)\.(sk" + r"ip|xf" + "ail)"])
 )
+# A new lesson says at each open place that it is open; these files make, find or describe that mark, and are not unfinished themselves.
+MARKERS = ("lessons/template/", "lessons/cli.py", "lessons/reading.py", "lessons/exchange/skeleton.py", "docs/write-a-lesson.md",
+           "tests/lessons/", "tests/pages/test_preview_bar.py")
 MACHINES = ["/wo" + "rk/", "/tm" + "p/w/", "/ro" + "ot/"]
 REGISTRIES = ["index-" + "url", "find-" + "links", "py" + r"pi\.org", "download" + r"\.pytorch"]
 ELSEWHERE = re.compile("|".join(MACHINES + REGISTRIES))
@@ -66,6 +69,8 @@ def test_mypy_would_find_an_untyped_function(tmp_path: Path) -> None:
 def test_no_loose_ends(pattern: re.Pattern[str]) -> None:
     files = project_files()
     assert len(files) > 30
+    if pattern is UNFINISHED:
+        files = [path for path in files if not path.relative_to(ROOT).as_posix().startswith(MARKERS)]
     assert mentions(pattern, files) == []
 
 

@@ -69,8 +69,8 @@ def tick(number: int, **changes: Any) -> Event:
     )  # fmt: skip
 
 
-def strip(t1_ms: int) -> Event:
-    """Two steps in which GPU 0 loads and decodes for all."""
+def strip(t1_ms: int, *more: list[Any]) -> Event:
+    """Two steps in which GPU 0 loads and decodes for all, and what else there is."""
     spans: list[list[Any]] = []
     for step in range(2):
         t0 = step * 450_000
@@ -84,6 +84,7 @@ def strip(t1_ms: int) -> Event:
                 [rank, "comm", "spin", begin + 30_000, t0 + 372_000], [rank, "compute", "backward", begin + 30_000, begin + 80_000],
                 [rank, "comm", "all_reduce", t0 + 386_000, t0 + 392_000], [rank, "compute", "optimizer", t0 + 425_000, t0 + 428_000],
             ]  # fmt: skip
+    spans += more
     start = (t1_ms - 900) * 1000
     return ("strip", {"t0_us": start, "t1_us": start + 900_000, "spans": [[*span[:3], span[3] + start, span[4] + start] for span in spans]})
 

@@ -29,14 +29,17 @@ def free_port() -> int:
 
 
 class AppServer:
-    """`streamlit run SCRIPT` in the script's folder on a free loopback port, with a data folder and log of its own.
+    """`streamlit run SCRIPT` in the script's folder (or `cwd`, whose settings it takes) on a free loopback port.
+
+    It has a data folder and a log of its own.
 
     Use as a context manager, or call `start` and `stop`. `kill` ends it as a crash would, so that a test can start it again on the
     same port and data folder.
     """
 
     def __init__(
-        self, data_dir: Path, *, script: Path = ROOT / "app.py", env: dict[str, str] | None = None, ready_path: str = "/healthz"
+        self, data_dir: Path, *, script: Path = ROOT / "app.py", env: dict[str, str] | None = None, ready_path: str = "/healthz",
+        cwd: Path | None = None,
     ) -> None:
         self.data_dir = data_dir
         self.port = free_port()
@@ -44,6 +47,7 @@ class AppServer:
         self.log = data_dir / "server.log"
         self.process: subprocess.Popen[bytes] | None = None
         self._script = script
+        self._cwd = cwd or script.parent
         self._env = env or {}
         self._ready_url = self.url + ready_path
 
@@ -71,7 +75,7 @@ class AppServer:
         env = {**os.environ, "SHARDLAB_DATA_DIR": str(self.data_dir), "PYTHONUNBUFFERED": "1", **self._env}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                command, cwd=self._script.parent, env=env, start_new_session=True,
+                command, cwd=self._cwd, env=env, start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             )  # fmt: skip
 

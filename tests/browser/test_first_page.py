@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,19 @@ def test_healthz_answers(app: AppServer) -> None:
         assert json.load(response)["status"] == "ok"
 
 
+def test_answers_on_an_open_connection_wait_for_no_timer(app: AppServer) -> None:
+    """Head and body are two packets: unless the server says otherwise to the kernel, the second waits 40 ms for the browser's receipt."""
+    connection = http.client.HTTPConnection("127.0.0.1", app.port, timeout=10)
+    took_ms = []
+    for _ in range(12):
+        started_s = time.perf_counter()
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().read()
+        took_ms.append(1000 * (time.perf_counter() - started_s))
+    connection.close()
+    assert min(took_ms[2:]) < 30
+
+
 def test_the_web_server_serves_a_page_without_torch(app: AppServer, open_page: Callable[..., Page]) -> None:
     expect(open_page("/").locator("h1, h2").first).to_be_visible()
     assert app.process is not None
@@ -28,8 +43,7 @@ def test_the_web_server_serves_a_page_without_torch(app: AppServer, open_page: C
     assert "libtorch" not in mapped
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("theme", "size"), [("light", "desktop"), *(("dark", size) for size in SIZES)])
 def test_the_first_page_is_sound(theme: str, size: str, open_page: Callable[..., Page]) -> None:
     page = open_page("/", theme=theme, size=size)
     expect(page.locator("h1, h2").first).to_be_visible()

@@ -30,7 +30,8 @@ def feed() -> Iterator[LanesServer]:
         server.set("finished", [*run_of(60), end("finished", 12_000)])
         server.set("queued", [QUEUED], hold=True)
         server.set("starting", [("state", {"state": "starting"}), head()], hold=True)
-        server.set("failed", [*run_of(21), end("failed", 4_300, rank=3, error=CRASH)])
+        server.set("failed", [*run_of(21), end("failed", 4_300, rank=3, error=CRASH, meaning="Why it was.")])
+        server.set("real", real_run())
         server.set("memory", [*run_of(40), end("out_of_memory", 8_300)])
         for outcome in ("stopped", "interrupted", "timeout"):
             server.set(outcome, [*run_of(21), end(outcome, 4_200)])
@@ -126,6 +127,22 @@ STATES = [
     ("timeout", "timeout", "longer than its limit", ["Run again"]),
     ("interrupted", "interrupted", "The server restarted at 4.2 s; shown up to there.", ["Run again"]),
 ]
+
+
+def test_what_was_meant_to_break_off_is_told_as_expected_and_whom_it_hit(picture: OpenPicture, feed: LanesServer) -> None:
+    feed.set("hung", [*run_of(21), end("timeout", 4_200, expected=True, rank=1, error=CRASH, sentence="GPUs 1-7 wait for GPU 0.")])
+    page = picture("hung")
+    state(page, "timeout")
+    expect(page.locator(".sl-sentence")).to_contain_text("As expected: GPUs")
+    expect(page.locator(".sl-main")).to_have_text("As expected")
+    expect(page.locator(".sl-buttons").get_by_role("button", name="Details", exact=True)).to_be_visible()
+    full = {"expected": False, "summary": summary(out_of_memory_ranks=[0])}
+    feed.set("edge", [*run_of(21), end("out_of_memory", 4_200, **full)])
+    mount(page, "edge")
+    state(page, "out_of_memory")
+    expect(page.locator(".sl-sentence")).to_contain_text("Rank 0 ran out of memory at 4.2")
+    marks = page.locator(".sl-mark").evaluate_all("nodes => nodes.map(node => node.getAttribute('d') !== '')")
+    assert marks == [True] + [False] * 7
 
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])
@@ -232,9 +249,11 @@ def test_tiles_keep_their_places(picture: OpenPicture, feed: LanesServer) -> Non
     state(page, "running")
     before = tile_places(page)
     expect(page.locator(".sl-tile").nth(1)).to_contain_text("at this rate")
-    feed.set("long", [*run_of(60), end("finished", 12_000, summary=summary(epoch_measured=False, epoch_seconds=32.0, times_trained=8.0))])
+    figures = summary(epoch_measured=False, epoch_seconds=32.0, times_trained=8.0, epochs_seen=1.4)
+    feed.set("long", [*run_of(60), end("finished", 12_100, summary=figures)])
     mount(page, "long")
     state(page, "finished")
+    expect(page.locator(".sl-epoch")).to_have_text("epoch 2, 40 %")
     assert page.locator(".sl-tile dd").all_inner_texts() == ["2.2×", "32 s", "8 times", "4,816/s"]
     expect(page.locator(".sl-tile").nth(1)).to_contain_text("at this rate")
     after = tile_places(page)
@@ -305,12 +324,33 @@ def test_a_run_the_server_does_not_know(
     assert actions(page)[-1] == {"action": "run_again", "run_id": "nowhere"}
 
 
+LOST = "GPU 5 (NVIDIA H200) fell off the bus 2.1 s after sampling began; its lane ends here."
+
+
+def real_run() -> list[Event]:
+    """A run on real GPUs: nobody sees spinning, and one GPU answers no more after two seconds."""
+    start, _, running = run_of(0)
+    gone = {name: [*[50.0] * 5, None, 50.0, 50.0] for name in ("util", "useful", "mem", "power", "lr", "apart")}
+    ticks = [tick(number, spin=[None] * 8, **(gone if number > 10 else {})) for number in range(1, 25)]
+    lane = ("lane", {"rank": 5, "message": LOST, "t_ms": 2_000})
+    ended = end("finished", 4_800, summary=summary(source="nvml", speedup_vs_one_gpu=None))
+    return [start, head(source="nvml", gpu="NVIDIA H200"), running, *ticks[:10], lane, *ticks[10:], ended]
+
+
+def test_real_gpus_say_so_and_a_lost_one_ends_its_lane_with_a_message(picture: OpenPicture) -> None:
+    page = picture("real")
+    state(page, "finished")
+    expect(page.locator(".sl-badge")).to_have_text("Real GPUs, NVML")
+    expect(page.locator(".sl-sentence")).to_contain_text("fell off the bus")
+    expect(page.locator(".sl-tile").first).to_contain_text("n/a")
+
+
 def test_a_failure_shows_its_text_as_text(picture: OpenPicture) -> None:
     page = picture("failed")
     state(page, "failed")
     expect(page.locator(".sl-status")).to_contain_text("Rank 3 failed")
     press(page, "Details")
-    expect(page.locator("pre.sl-details")).to_have_text(CRASH)
+    expect(page.locator("pre.sl-details")).to_have_text(f"What it means: Why it was.\n\n{CRASH}")
     assert page.locator(".sl-root img").count() == 0
     assert page.evaluate("window.hit") is None
 
@@ -415,6 +455,14 @@ def test_the_strip_names_what_it_shows(picture: OpenPicture, feed: LanesServer) 
     drawn = page.locator(".sl-strip .sl-k").evaluate_all("nodes => [...new Set(nodes.map(node => node.classList[1]))]")
     assert set(drawn) == {"sl-k-load", "sl-k-copy", "sl-k-decode", "sl-k-compute", "sl-k-all_reduce", "sl-k-wait", "sl-k-spin"}
     expect(page.locator(".sl-words")).to_contain_text("decode")
+    expect(legend.get_by_text("validate")).to_be_hidden()
+    pause = strip(900, [0, "compute", "validate", 428_000, 450_000])
+    feed.set("pause", [head(), ("state", {"state": "running"}), tick(1), pause, tick(5)], hold=True)
+    page = picture("pause")
+    state(page, "running")
+    expect(page.locator(".sl-kinds").get_by_text("validate")).to_be_visible()
+    expect(page.locator(".sl-kinds").get_by_text("checkpoint")).to_be_hidden()
+    expect(page.locator(".sl-strip .sl-k-validate")).to_have_count(2)
 
 
 def test_on_a_phone_status_and_lanes_stay_in_view(picture: OpenPicture) -> None:
@@ -447,6 +495,9 @@ def test_a_still_picture_of_the_symptom_says_so(picture: OpenPicture) -> None:
     values = page.locator(".sl-value").all_text_contents()
     assert int(values[0].split()[0]) >= 95
     assert all(int(value.split()[0]) <= 20 for value in values[1:])
+    page.evaluate("window.lanes.update({ run_id: null, still: 'low0' })")
+    expect(page.locator(".sl-value").first).to_have_text("0 %")
+    expect(page.locator(".sl-value").last).to_have_text("100 %")
 
 
 def test_nothing_scrolls_sideways_where_it_is_narrow(picture: OpenPicture) -> None:

@@ -76,11 +76,18 @@ def test_arrow_keys_choose_and_tell_when_they_rest(picker: Callable[..., Page]) 
 def test_a_rerun_keeps_the_choice_and_a_disabled_one_cannot_be_chosen(picker: Callable[..., Page]) -> None:
     page = picker()
     page.get_by_role("radio", name="All eight low").click()
-    page.evaluate("window.show({ disabled: true })")
+    page.evaluate("() => { window.show({ disabled: true }); }")
     expect(page.get_by_role("radio", name="All eight low")).to_have_attribute("aria-checked", "true")
     expect(page.get_by_role("radio", name="All crash")).to_be_disabled()
     page.keyboard.press("ArrowRight")
     page.wait_for_timeout(400)
+    assert page.evaluate("window.told") == [["picked", "all_low"]]
+
+
+def test_a_click_is_told_even_where_the_pictures_go_away_with_it(picker: Callable[..., Page]) -> None:
+    page = picker()
+    page.evaluate("() => { const goAway = window.show({}); document.querySelector('[data-id=all_low]').click(); goAway(); }")
+    page.wait_for_timeout(100)
     assert page.evaluate("window.told") == [["picked", "all_low"]]
 
 
