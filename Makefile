@@ -14,14 +14,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
 
-.PHONY: setup run test bench check clean chromium nvml-stub
+.PHONY: setup run test bench check clean chromium postgres nvml-stub
 
 setup: $(VENV)/.ready-dev
 
 run: $(VENV)/.ready
 	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.showEmailPrompt false
 
-test: $(VENV)/.ready-dev chromium nvml-stub
+test: $(VENV)/.ready-dev chromium postgres nvml-stub
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.ready-dev chromium nvml-stub
@@ -33,6 +33,10 @@ check: $(VENV)/.ready-dev
 
 chromium: $(VENV)/.ready-dev
 	@$(BIN)/python -m tests.browser.chromium
+
+# A PostgreSQL for the tests of the store; they start one of their own.
+postgres: $(VENV)/.ready-dev
+	@$(BIN)/python -m tests.postgres
 
 # A libnvidia-ml.so.1 without a GPU, in C: what the NVML sampler is tested against.
 nvml-stub: $(VENV)/.ready-dev
