@@ -5,6 +5,7 @@ Owns which question is asked when. Must not know of other GPUs, print, or wait.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,9 +65,11 @@ class Gpm:
 class DeviceReader:
     """One lane. `tick` and `boundary` ask the driver and raise GpuLost; `reading` only computes."""
 
-    def __init__(self, target: Target, *, rank: int, now_us: int) -> None:
+    def __init__(self, target: Target, *, rank: int, now_us: int, clock: Callable[[], int]) -> None:
+        """`clock` tells our time in microseconds when an answer has come: a moment from before the question would be too early."""
         self.target = target
         self.rank = rank
+        self._clock_us = clock
         if target.gpu.fault:
             raise GpuLost(target.gpu.fault)
         parent = ask(pynvml.nvmlDeviceGetHandleByIndex, target.gpu.index)
@@ -197,7 +200,7 @@ class DeviceReader:
     def _read_busy(self, now_us: int) -> None:
         samples = self._samples(self.busy.seen_us)
         if samples:
-            self.busy.add(samples, now_us)
+            self.busy.add(samples, self._clock_us())
         if self._samples.lacking or self.busy.dry(now_us):
             rates = self._rates()
             if rates is not None:

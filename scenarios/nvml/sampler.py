@@ -14,7 +14,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from scenarios.nvml.device import DeviceReader
@@ -37,10 +37,15 @@ Event = dict[str, Any]
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
+def _clock_us() -> int:
+    return time.monotonic_ns() // 1000
+
+
 class Watch:
     """Several devices over common periods. Time comes from outside, in microseconds, so that a test can decide it."""
 
-    def __init__(self, targets: Sequence[Target], *, now_us: int) -> None:
+    def __init__(self, targets: Sequence[Target], *, now_us: int, clock: Callable[[], int] = _clock_us) -> None:
+        """`now_us` is when the first period begins; `clock` is read when the driver has answered."""
         self._start_us = now_us
         self._next_period = 0
         self._ticks = 0
@@ -51,7 +56,7 @@ class Watch:
         self._losses: list[Event] = []
         for rank, target in enumerate(targets):
             try:
-                self._readers[rank] = DeviceReader(target, rank=rank, now_us=now_us)
+                self._readers[rank] = DeviceReader(target, rank=rank, now_us=now_us, clock=clock)
                 self._readers[rank].tick(now_us, -1)  # finds out which counters there are
                 self._readers[rank].read_slow()
             except GpuLost as lost:
@@ -164,18 +169,18 @@ def sample(seconds: float | None, devices: Sequence[int] | None = None) -> int:
     number = 0
     try:
         while watch.alive:
-            now_us = time.monotonic_ns() // 1000
+            now_us = _clock_us()
             number = max(number + 1, (now_us - start_us) // TICK_US)  # late: the missed ticks are not made up for
             if seconds is not None and number * TICK_US > seconds * 1e6:
                 break
             time.sleep(max(0.0, (start_us + number * TICK_US - now_us) / 1e6))
             if os.getppid() != parent:
                 return 0
-            _print(watch.tick(time.monotonic_ns() // 1000))
-        _print(watch.finish(time.monotonic_ns() // 1000))
+            _print(watch.tick(_clock_us()))
+        _print(watch.finish(_clock_us()))
         why = "" if watch.alive else "every GPU was lost"
     except KeyboardInterrupt:
-        _print(watch.finish(time.monotonic_ns() // 1000))
+        _print(watch.finish(_clock_us()))
         why = ""
     _print([{"event": "end", "reason": why}])
     return 1 if why else 0

@@ -54,16 +54,16 @@ from scenarios.nvml.library import open_nvml
 from scenarios.nvml.sampler import TICK_US, Watch, start_event
 from scenarios.nvml.visible import visible
 
-start_us, ticks, ours_us = map(int, sys.argv[1:])
+start_us, ticks, ours_us, late_us = map(int, sys.argv[1:])
 open_nvml()
 
 def at(us):
     pynvml.nvmlLib.shardlab_stub_set_us(ctypes.c_uint64(us))
     return us + ours_us
 
-now_us = at(start_us)
+now_us = at(start_us + late_us)
 chosen = visible(take_inventory().gpus, os.environ)
-watch = Watch(chosen.targets, now_us=now_us)
+watch = Watch(chosen.targets, now_us=now_us - late_us, clock=lambda: now_us)
 events = [start_event(chosen.targets, chosen.notes, watch)]
 for number in range(1, ticks + 1):
     now_us = at(start_us + number * TICK_US)
@@ -91,12 +91,17 @@ class Watched:
 
 @pytest.fixture
 def watch(nvml_env: Callable[..., dict[str, str]]) -> Callable[..., Watched]:
-    """`watch(script, seconds=2.0, start_s=16.0)`: samples the stub; our clock reads something else than the driver's."""
+    """`watch(script, seconds=2.0, start_s=16.0)`: samples the stub; our clock reads something else than the driver's.
+
+    The first answer comes `late_s` after sampling began.
+    """
 
     def run(
-        script: str, *, seconds: float = 2.0, start_s: float = 16.0, api: str = "current", env: dict[str, str] | None = None
+        script: str, *, seconds: float = 2.0, start_s: float = 16.0, late_s: float = 0.0, api: str = "current",
+        env: dict[str, str] | None = None,
     ) -> Watched:
-        command = [sys.executable, "-c", WATCH, str(round(start_s * 1e6)), str(round(seconds * 10)), "77000000"]
+        times = (start_s * 1e6, seconds * 10, 77e6, late_s * 1e6)
+        command = [sys.executable, "-c", WATCH, *(str(round(time)) for time in times)]
         done = subprocess.run(
             command, cwd=ROOT, env={**nvml_env(script, api=api), **(env or {})}, capture_output=True, text=True, timeout=60
         )

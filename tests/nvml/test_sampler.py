@@ -74,6 +74,14 @@ def test_the_readings_of_eight_gpus_equal_the_script(watch: Watch) -> None:
     assert slow[2].health.held_down == ("too warm (driver)", "too warm (hardware)")
 
 
+def test_a_first_answer_that_comes_late_shifts_no_period(watch: Watch) -> None:
+    """On a busy machine the first question to eight drivers may take longer than a sample; what is busy later is not taken for earlier."""
+    lane = watch("gpus 1\ngpu 0 util 0\ngpu 0 at 17.0 util 100\n", late_s=0.35).lane()
+    assert [reading.gpu_util for reading in lane][-1] == 100.0
+    assert all(reading.gpu_util == 0.0 for reading in lane[:4])
+
+
+
 def test_a_burst_between_two_looks_is_not_missed(watch: Watch) -> None:
     """20 ms of work every 200 ms, never while anyone looks: the reading of the moment would say 0 all along."""
     bursts = "".join(f"gpu 0 at {16 + 0.2 * n + 0.04:.2f} util 100\ngpu 0 at {16 + 0.2 * n + 0.06:.2f} util 0\n" for n in range(10))
