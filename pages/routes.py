@@ -85,7 +85,8 @@ async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
     runs = get_runs()
     with contextlib.suppress(StoreError):
         await asyncio.to_thread(get_learning)
-    runs.measure_in_background(_experiments())
+    if runs.settings.measure_at_start:
+        runs.measure_in_background(_experiments())
     collector = asyncio.create_task(_collect())
     try:
         yield None

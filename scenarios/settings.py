@@ -44,6 +44,8 @@ class Settings(BaseModel):
     """PostgreSQL database that holds the store instead of a file in the data folder: `postgresql://USER:PASSWORD@HOST:PORT/NAME`."""
     lessons_dir: Path | None = None
     """Folder with lessons of your own, shown after the built-in ones."""
+    measure_at_start: bool = True
+    """Run each experiment once in the background of a fresh server, so that recordings and the evidence tables are there at once."""
     preview: bool = False
     """Show unfinished lessons, their faults and every stage to everybody: for writing lessons, set by `python -m lessons preview`."""
 

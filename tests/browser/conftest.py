@@ -22,10 +22,14 @@ from tests.browser.chromium import ARGUMENTS, ensure_chromium
 from tests.browser.server import AppServer
 
 
+UNMEASURED = {"SHARDLAB_MEASURE_AT_START": "false"}
+"""A fresh server would run every experiment in the background, on both cores, while the tests look at its pages."""
+
+
 @pytest.fixture(scope="session")
 def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
     """The app, shared by the session; `app.url`, `app.data_dir`, `app.log_text()`."""
-    with AppServer(tmp_path_factory.mktemp("data")) as server:
+    with AppServer(tmp_path_factory.mktemp("data"), env=UNMEASURED) as server:
         yield server
 
 
@@ -34,8 +38,8 @@ def own_app(tmp_path: Path) -> Iterator[Callable[..., AppServer]]:
     """Starts an app for one test: `own_app(env={"SHARDLAB_LIVE_RUNS": "1"})`. For tests that kill, restart or configure it."""
     servers: list[AppServer] = []
 
-    def start(**options: object) -> AppServer:
-        server = AppServer(tmp_path / f"app-{len(servers)}", **options)  # type: ignore[arg-type]
+    def start(*, env: dict[str, str] | None = None, **options: object) -> AppServer:
+        server = AppServer(tmp_path / f"app-{len(servers)}", env={**UNMEASURED, **(env or {})}, **options)  # type: ignore[arg-type]
         servers.append(server)
         return server.start()
 

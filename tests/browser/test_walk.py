@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from lessons import Cause, Lesson, Option, load_lessons
 from tests.browser.checks import SIZES, FaultLog, assert_accessible, assert_no_sideways_scroll, settle
+from tests.browser.conftest import UNMEASURED
 from tests.browser.server import ROOT, AppServer
 
 WALK = os.environ.get("SHARDLAB_TEST_WALK", "")
@@ -37,7 +38,7 @@ def walked(app: AppServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     for end in (app.data_dir / "runs").glob("*/events.jsonl"):
         if '"outcome"' in end.read_text():
             shutil.copytree(end.parent, folder / "runs" / end.parent.name)
-    with AppServer(folder, script=SCRIPT, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}) as server:
+    with AppServer(folder, script=SCRIPT, cwd=ROOT, env={"PYTHONPATH": str(ROOT), **UNMEASURED}) as server:
         yield server
 
 
@@ -55,6 +56,8 @@ class Walk:
 
     def __init__(self, page: Page, lesson: Lesson) -> None:
         self.page, self.lesson = page, lesson
+        self.runs: dict[str, str] = {}
+        """The run last shown of each experiment, by the key of its config."""
 
     def open(self, url: str) -> None:
         self.page.goto(f"{url}/lesson?lesson={self.lesson.id}")
@@ -71,6 +74,7 @@ class Walk:
         self.page.locator(f'.sl-pick[data-id="{cause.draws}"]:enabled').click()
         self.page.get_by_role("button", name="Run my cause").click()
         self._watch()
+        self.runs[self.lesson.config_of(cause.scenario).key] = self._shown()
 
     def _watch(self) -> None:
         """Until the verdict: to its end by itself, or by the button that a record has."""
@@ -91,10 +95,7 @@ class Walk:
         self.page.get_by_role("combobox", name="Cause").click()
         self.page.get_by_role("option", name=cause.title, exact=True).click()
         self.chosen(cause.title)
-        button = self.page.locator(".sl-root").get_by_role("button", name="Run it")
-        if button.is_visible():
-            button.click()
-        self.ended()
+        self.ended(cause.scenario)
 
     def chosen(self, beginning: str) -> None:
         """The selector stands at this cause; while the page is drawn anew there are two of it."""
@@ -102,12 +103,27 @@ class Walk:
         expect(self.page.get_by_role("combobox", name="Cause")).to_have_count(1)
         settle(self.page)
 
-    def ended(self) -> None:
-        """The picture shows a run that has ended as it should."""
-        root = self.page.locator('.sl-root[data-over="true"]')
+    def ended(self, experiment: str) -> None:
+        """The picture shows a run of this experiment, asked for where there is none yet, that has ended as it should."""
+        key = self.lesson.config_of(experiment).key
+        self._past_the_last_picture(key)
+        button = self.page.locator(".sl-root").get_by_role("button", name="Run it")
+        if not self._shown():
+            button.click()
+        root = self.page.locator('.sl-root[data-over="true"]:not([data-run=""])')
         expect(root).to_be_visible(timeout=RUN_MS)
         settle(self.page)
+        self.runs[key] = self._shown()
         assert root.get_attribute("data-state") in ("finished", "out_of_memory", "timeout"), self.page.locator(".sl-status").inner_text()
+
+    def _past_the_last_picture(self, key: str) -> None:
+        """The picture has taken note of another choice: it shows no run, or one that is not another experiment's."""
+        others = [run_id for other, run_id in self.runs.items() if other != key]
+        without = "".join(f'[data-run="{run_id}"],' for run_id in others).rstrip(",")
+        expect(self.page.locator(f".sl-root[data-run]:not({without or 'html'})")).to_have_count(1, timeout=RUN_MS)
+
+    def _shown(self) -> str:
+        return self.page.locator(".sl-root").get_attribute("data-run") or ""
 
     def read_all(self) -> None:
         """Every tab, and what axe-core says of it."""
@@ -144,7 +160,7 @@ def test_wrong_then_right_and_every_experiment(lesson: Lesson, visitor: Page, wa
     visitor.get_by_role("tab", name="Code").click()
     visitor.get_by_role("button", name="Run the fixed version").first.click()
     walk.chosen("The healthy script")
-    walk.ended()
+    walk.ended(lesson.fix)
 
     walk.open(walked.url)
     walk.answer(lesson.key, "Certain")

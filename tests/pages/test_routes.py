@@ -16,6 +16,7 @@ from lessons.store import STORE_FILE
 from pages import routes
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
+from scenarios.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -63,13 +64,11 @@ def test_health_counts_lessons_and_says_when_something_is_missing(monkeypatch: p
     close_learning()
 
 
-def test_what_lessons_make_of_the_catalog_is_measured_at_set_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    lesson = load_lessons().lessons[0]
-    spin = RunConfig.parse({"scenario": "rank0_loading", "hand_off": "nccl"})
-    own = dataclasses.replace(lesson, experiments={"spin": spin}, fix="spin")
-    monkeypatch.setattr(routes, "load_lessons", lambda: LessonSet(lessons=(lesson, own), faults=()))
+def measured_at_start(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> list[RunConfig]:
+    """What a server with these settings runs in the background of its start."""
     asked: list[RunConfig] = []
-    monkeypatch.setattr(routes, "get_runs", lambda: SimpleNamespace(measure_in_background=asked.extend, close=lambda: None))
+    runs = SimpleNamespace(settings=Settings(**settings), measure_in_background=asked.extend, close=lambda: None)
+    monkeypatch.setattr(routes, "get_runs", lambda: runs)
     monkeypatch.setattr(routes, "get_sweeps", lambda: SimpleNamespace(close=lambda: None))
 
     async def set_up() -> None:
@@ -77,6 +76,20 @@ def test_what_lessons_make_of_the_catalog_is_measured_at_set_up_too(monkeypatch:
             pass
 
     asyncio.run(set_up())
+    return asked
+
+
+def test_a_server_can_be_told_to_measure_nothing_at_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert measured_at_start(monkeypatch)
+    assert measured_at_start(monkeypatch, measure_at_start=False) == []
+
+
+def test_what_lessons_make_of_the_catalog_is_measured_at_set_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = load_lessons().lessons[0]
+    spin = RunConfig.parse({"scenario": "rank0_loading", "hand_off": "nccl"})
+    own = dataclasses.replace(lesson, experiments={"spin": spin}, fix="spin")
+    monkeypatch.setattr(routes, "load_lessons", lambda: LessonSet(lessons=(lesson, own), faults=()))
+    asked = measured_at_start(monkeypatch)
     assert {config.scenario for config in asked} == set(SCENARIOS)
     assert asked.count(spin) == 1
     assert len(asked) == len(SCENARIOS) + 1

@@ -250,6 +250,7 @@ class Lanes {
   drawPanel(view) {
     const { panel } = this;
     const { state, model, options, count } = view;
+    setAttribute(this.root, "data-run", options.run_id ?? "");
     setAttribute(this.root, "data-state", state);
     setAttribute(this.root, "data-over", view.ended || state === "paused");
     setAttribute(this.root, "data-open", this.open ?? "");
