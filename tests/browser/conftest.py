@@ -21,7 +21,6 @@ from tests.browser.checks import SIZES, FaultLog, settle
 from tests.browser.chromium import ARGUMENTS, ensure_chromium
 from tests.browser.server import AppServer
 
-
 UNMEASURED = {"SHARDLAB_MEASURE_AT_START": "false"}
 """A fresh server would run every experiment in the background, on both cores, while the tests look at its pages."""
 
