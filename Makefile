@@ -21,8 +21,10 @@ setup: $(VENV)/.ready-dev
 run: $(VENV)/.ready
 	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.showEmailPrompt false
 
+# Many tests drive real processes and a real browser, on whatever else the machine does. One that fails is tried once more, and the summary
+# names it as RERUN: such a line is a fault to be found. Without make, pytest shows a failure at once.
 test: $(VENV)/.ready-dev chromium postgres nvml-stub
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --reruns 1
 
 bench: $(VENV)/.ready-dev chromium nvml-stub
 	@for script in tests/benchmarks/[a-z]*.py; do $(BIN)/python $$script --json || exit 1; done
