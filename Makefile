@@ -24,7 +24,7 @@ run: $(VENV)/.ready
 # Many tests drive real processes and a real browser, on whatever else the machine does. One that fails is tried once more, and the summary
 # names it as RERUN: such a line is a fault to be found. Without make, pytest shows a failure at once.
 test: $(VENV)/.ready-dev chromium postgres nvml-stub
-	$(BIN)/python -m pytest --reruns 1
+	$(BIN)/python -m pytest --reruns 1 -raR
 
 bench: $(VENV)/.ready-dev chromium nvml-stub
 	@for script in tests/benchmarks/[a-z]*.py; do $(BIN)/python $$script --json || exit 1; done
