@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 from lessons.cli import FAULTY, main
 from lessons.code_diff import scenario_diff
 from lessons.loader import CONTENT
-from lessons.symptoms import SYMPTOMS_FILE, Symptoms, conflict, likelihood, load_symptoms, rank, tells_most
+from lessons.symptoms import SYMPTOMS_FILE, Command, Symptoms, conflict, likelihood, load_symptoms, rank, tells_most
+from scenarios.config import RunConfig
+from scenarios.costs.pricing import step_costs
+from tests.rehearsed import rehearsed_summary
 
 
 @pytest.fixture
@@ -51,6 +55,33 @@ def test_every_cause_says_something_about_most_questions_and_has_what_it_needs(s
 def test_no_two_causes_look_alike_in_every_figure(symptoms: Symptoms) -> None:
     looks = {cause.id: {question: dict(each.shows) for question, each in cause.evidence.items()} for cause in symptoms.causes}
     assert len({str(look) for look in looks.values()}) == len(looks)
+
+
+def _command(symptoms: Symptoms, cause_id: str) -> Command:
+    return next(cause.command for cause in symptoms.causes if cause.id == cause_id)
+
+
+def test_the_all_reduces_of_an_optimizer_step_are_the_buckets_of_the_model(symptoms: Symptoms) -> None:
+    costs = step_costs(model="bert_large", gpu="a100-80gb", precision="amp", batch=12, world=8)
+    buckets, said = len(costs.bucket_bytes), _command(symptoms, "accumulate_sync")
+    assert (said.healthy.split()[0], said.ill.split()[0]) == (str(buckets), str(4 * buckets))
+    lesson = (CONTENT / "bigger-steps-no-gain" / "lesson.md").read_text()
+    assert f"```healthy\nrank 0: {buckets} all-reduces" in lesson
+    assert f"```ill\nrank 0: {4 * buckets} all-reduces" in lesson
+
+
+@pytest.mark.slow
+def test_watts_and_step_times_shown_beside_a_command_are_those_of_the_runs(symptoms: Symptoms) -> None:
+    waiting = rehearsed_summary(RunConfig.parse({"scenario": "rank0_loading", "hand_off": "nccl"}), weights=False)
+    watts = [float(found) for found in re.findall(r"([\d.]+) W, 400", _command(symptoms, "rank0_nccl").ill)]
+    assert watts == pytest.approx([gpu["power_w"] for gpu in waiting["gpus"][:2]], rel=0.02)
+    launches = _command(symptoms, "tiny_model")
+    for scenario, shown in (("sharded", launches.healthy), ("tiny_model", launches.ill)):
+        told = {int(batch): float(ms) for ms, batch in re.findall(r"([\d.]+) ms a step at batch (\d+)", shown)}
+        assert set(told) == {128, 256}
+        for batch, ms in told.items():
+            rate = rehearsed_summary(RunConfig.parse({"scenario": scenario, "batch": batch}), weights=False)["samples_per_second"]
+            assert ms == pytest.approx(8 * batch / rate * 1000, rel=0.02)
 
 
 @pytest.mark.parametrize(
