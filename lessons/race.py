@@ -13,6 +13,7 @@ from typing import Any, Literal
 from lessons.evidence import Recordings
 from lessons.evidence_columns import Summary
 from lessons.model import Lesson
+from scenarios.catalog import SCENARIOS
 from scenarios.record import read_events, summary_of
 
 Role = Literal["odd", "rest", "right"]
@@ -77,8 +78,17 @@ def race(lesson: Lesson, recordings: Mapping[str, tuple[Summary, Iterable[Tick]]
 
 
 def _pass(lesson: Lesson, name: str, summary: Summary) -> int:
-    """Samples that one pass of a run's loaders processes: steps x GPUs x batch. The healthy run's is the data set once."""
-    return int(summary["steps_per_epoch"]) * len(summary["gpus"]) * lesson.config_of(name).batch
+    """Samples that one pass of a run's loaders processes: batches x GPUs x samples of one. The healthy run's is the data set once.
+
+    Where several batches make a step, the last step of a pass may have fewer: how many, its rate tells.
+    """
+    config = lesson.config_of(name)
+    steps, together = int(summary["steps_per_epoch"]), SCENARIOS[config.scenario].micro_batches
+    at_once = len(summary["gpus"]) * config.batch
+    if together == 1:
+        return steps * at_once
+    batches = round(float(summary["samples_per_second"]) * float(summary["epoch_seconds"]) / at_once)
+    return min(max(batches, (steps - 1) * together + 1), steps * together) * at_once
 
 
 def _progress(passes: float, summary: Summary, ticks: Iterable[Tick]) -> tuple[tuple[float, float], ...]:

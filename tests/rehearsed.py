@@ -36,7 +36,6 @@ from scenarios.worker.data import ProxyNetwork, numbered_rows
 from scenarios.worker.report import pack_span
 from scenarios.worker.virtual_stage import ACTIVATION_TENSORS, PEER_LOST_S
 
-MICRO_BATCHES = 4
 REHEARSED = frozenset(SCENARIOS) - {"data_parallel", "shared_validation"}
 TRAINED = REHEARSED - {"accumulate", "accumulate_sync", "uneven_inputs", "uneven_joined"}
 """Whose weights are worked out as well, where they are asked for."""
@@ -111,7 +110,7 @@ def _works(config: RunConfig, rank: int) -> Iterator[Work]:
             for batch in islice(batches, 12):
                 yield Work(batches=[batch], steps_per_epoch=len(batches), pause=False)
         return
-    together = MICRO_BATCHES if config.scenario.startswith("accumulate") else 1
+    together = SCENARIOS[config.scenario].micro_batches
     for epoch in range(config.epochs or (WATCHED_EPOCHS if config.steps is None else config.steps)):
         batches = _epoch(config, rank, epoch)
         for number, part in enumerate(_cut(batches, together), start=1):

@@ -42,6 +42,8 @@ class Scenario:
     """Rank 0 alone loads, and hands the others their samples."""
     one_process: bool = False
     """A single process drives all GPUs, where elsewhere each has its own."""
+    micro_batches: int = 1
+    """Batches that make an optimizer step; fewer at the end of an epoch."""
     pause: Literal["validate", "checkpoint"] | None = None
     """What rank 0 alone does every PAUSE_EVERY steps of an epoch."""
 
@@ -150,6 +152,7 @@ SCENARIOS: dict[str, Scenario] = {
             opening_metric="useful",
             model="bert_large",
             own={"batch": 12, "link": "pcie4"},
+            micro_batches=4,
         ),
         Scenario(
             name="accumulate_sync",
@@ -158,6 +161,7 @@ SCENARIOS: dict[str, Scenario] = {
             opening_metric="useful",
             model="bert_large",
             own={"batch": 12, "link": "pcie4"},
+            micro_batches=4,
         ),
         Scenario(
             name="uneven_inputs",

@@ -18,6 +18,7 @@ from lessons.evidence import (
     recorded_causes,
     silhouette_of,
 )
+from lessons.loader import CONTENT, read_lessons
 from lessons.model import Lesson
 from lessons.race import race, recorded_ticks
 from scenarios.config import RunConfig
@@ -182,6 +183,23 @@ def test_training_samples_again_is_no_progress(lesson: Lesson) -> None:
     healthy = _summary([99.0] * 8, epoch_measured=False)
     racers = race(half, {"sharded": (healthy, ticks), "rank0_loading": (healthy | {"unique_fraction": 0.5}, ticks)})
     assert racers[1].progress[-1][1] == pytest.approx(racers[0].progress[-1][1] / 2)
+
+
+def test_batches_that_add_up_to_one_step_are_all_progress() -> None:
+    """Of one data set, 42 batches make 42 steps, or 11 where four make one: both are half through after half of their epoch."""
+    (lesson,) = [one for one in read_lessons(CONTENT).lessons if one.id == "bigger-steps-no-gain"]
+    rates = {"each_12": (42, 8.0), "accumulate_sync": (11, 8.0), "accumulate": (11, 5.0)}
+    recordings = {
+        name: (
+            _summary([99.0] * 8, steps_per_epoch=steps, epoch_seconds=epoch_s, samples_per_second=42 * 96 / epoch_s),
+            _ticks(epoch_s, epoch_s / 2),
+        )
+        for name, (steps, epoch_s) in rates.items()
+    }
+    racers = race(lesson, recordings)
+    assert [racer.scenario for racer in racers] == list(rates)
+    for racer in racers:
+        assert racer.progress[-2] == pytest.approx((racer.progress[-2][0], 100 * racer.progress[-2][0] / racer.epoch_s))
 
 
 def test_no_race_without_the_healthy_run_and_no_lane_without_figures(lesson: Lesson) -> None:

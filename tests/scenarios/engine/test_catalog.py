@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import unified_diff
 
 import pytest
@@ -21,3 +22,9 @@ def test_a_script_is_short_and_keeps_most_of_the_healthy_one(name: str) -> None:
     one_process = SCENARIOS[name].one_process  # without a process group and all that belongs to it
     assert len(lost) <= (14 if one_process else 9)
     assert name == "no_set_device" or one_process or "    torch.cuda.set_device(job.local_rank)" in lines
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_how_many_batches_make_a_step_is_what_the_script_says(name: str) -> None:
+    said = re.search(r"^MICRO_BATCHES = (\d+)$", SCENARIOS[name].path.read_text(), re.MULTILINE)
+    assert SCENARIOS[name].micro_batches == (int(said[1]) if said else 1)
