@@ -30,6 +30,10 @@ METRICS: dict[Metric, tuple[str, str, str]] = {
 """Per metric: label, unit and the Sample field it shows."""
 
 _FRAMES = 48
+_NAME_PX = 21
+"""Height of a racer's name in the legend."""
+_TIE = 0.01
+"""Racers whose finishes are nearer than this share of the axis draw one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,31 +109,32 @@ def run_figure(
 
 
 def race_figure(racers: Sequence[Racer], *, source: str = "virtual", dark: bool = False) -> go.Figure:
-    """Epoch progress of several runs on one clock, to a common finish line, each labelled where it ends.
+    """Epoch progress of several runs on one clock, to a common finish line; who is who, and when through, stands above it.
 
     Opens finished; Play runs it again.
     """
     palette = DARK if dark else LIGHT
     end_s = max((max(racer.epoch_s, racer.progress[-1][0]) for racer in racers if racer.progress), default=1.0)
-    figure = go.Figure(
-        data=[_racer_trace(racer, end_s, palette) for racer in racers],
-        frames=[
-            go.Frame(name=f"{end_s * step / _FRAMES:.2f}", data=[_racer_trace(racer, end_s * step / _FRAMES, palette) for racer in racers])
-            for step in range(_FRAMES + 1)
-        ],
-    )
+    widths = [_width(racers, place, end_s) for place in range(len(racers))]
+
+    def lines(until_s: float) -> list[go.Scatter]:
+        return [_racer_trace(racer, until_s, width, palette) for racer, width in zip(racers, widths, strict=True)]
+
+    times = [end_s * step / _FRAMES for step in range(_FRAMES + 1)]
+    figure = go.Figure(data=lines(end_s), frames=[go.Frame(name=f"{until_s:.2f}", data=lines(until_s)) for until_s in times])
     figure.add_hline(
         y=100, line={"color": palette.ink, "width": 2}, annotation={"text": "finish: every sample trained once", "font": {"size": 13}},
         annotation_position="top left",
     )
-    for racer in racers:
-        figure.add_annotation(
-            x=min(racer.epoch_s, end_s), y=100, text=f"{racer.label}: {racer.epoch_s:.1f} s{'' if racer.measured else ' at this rate'}",
-            showarrow=True, arrowhead=0, arrowcolor=palette.of(racer.role), ax=0, ay=26 + 22 * racers.index(racer),
-            xanchor="right" if racer.epoch_s > 0.6 * end_s else "left", font={"color": palette.text(racer.role), "size": 14},
-        )
-    figure.update_layout(**layout(palette, f"One epoch, three ways of feeding eight GPUs, {source}", height=420), **_play_button(palette))
-    figure.update_layout(showlegend=False)
+    figure.update_layout(**layout(palette, f"One epoch each, on one clock, {source}", height=424 + _NAME_PX * len(racers)))
+    figure.update_layout(**_play_button(palette), hovermode="x unified")
+    # Names lie outside the plot: beside the lines they would cover each other and the lines wherever two finish together.
+    figure.update_layout(
+        showlegend=True, margin_t=52 + _NAME_PX * len(racers), title={"y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 12}},
+        legend={
+            "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False, "bgcolor": palette.paper,
+        },
+    )
     figure.update_xaxes(title_text=seconds_of(source), range=[0, end_s * 1.02], gridcolor=palette.grid, zeroline=False)
     figure.update_yaxes(
         title_text="epoch trained (%)", range=[0, 112], tickvals=[0, 25, 50, 75, 100], gridcolor=palette.grid, zeroline=False
@@ -137,11 +142,18 @@ def race_figure(racers: Sequence[Racer], *, source: str = "virtual", dark: bool 
     return figure
 
 
-def _racer_trace(racer: Racer, until_s: float, palette: Palette) -> go.Scatter:
+def _width(racers: Sequence[Racer], place: int, end_s: float) -> int:
+    """Of a racer's line: one that a later racer ties with is broader, so that it shows on both sides of that one."""
+    ties = [other for other in racers[place + 1 :] if abs(other.epoch_s - racers[place].epoch_s) < _TIE * end_s]
+    return 3 + 5 * len(ties)
+
+
+def _racer_trace(racer: Racer, until_s: float, width: int, palette: Palette) -> go.Scatter:
     points = [(0.0, 0.0), *((t_s, pct) for t_s, pct in racer.progress if t_s <= until_s)]
     return go.Scatter(
-        x=[t_s for t_s, _ in points], y=[min(100.0, pct) for _, pct in points], name=racer.label, mode="lines",
-        line={"color": palette.of(racer.role), "width": 3, "dash": {"odd": "solid", "rest": "dash", "right": "solid"}[racer.role]},
+        x=[t_s for t_s, _ in points], y=[min(100.0, pct) for _, pct in points], mode="lines",
+        name=f"{racer.label}: {racer.epoch_s:.1f} s{'' if racer.measured else ' at this rate'}",
+        line={"color": palette.of(racer.role), "width": width, "dash": {"odd": "solid", "rest": "dash", "right": "solid"}[racer.role]},
         hovertemplate=f"{racer.label}, %{{x:.1f}} s: %{{y:.0f}} % of the epoch<extra></extra>",
     )
 

@@ -43,8 +43,21 @@ def test_a_race_opens_finished_and_can_be_played() -> None:
     figure = race_figure(racers)
     assert figure.data[0].y[-1] == 100.0
     assert figure.layout.shapes[0].y0 == 100
-    texts = [annotation.text for annotation in figure.layout.annotations]
-    assert "Sharded: 4.0 s" in texts
-    assert "Unsharded: 32.0 s at this rate" in texts
+    assert [trace.name for trace in figure.data] == ["Sharded: 4.0 s", "Unsharded: 32.0 s at this rate"]
     assert len(figure.frames[0].data[0].x) == 1, "a race starts at zero"
     assert figure.layout.updatemenus[0].buttons[0].label == "Play"
+
+
+def test_racers_that_finish_together_cover_neither_each_other_nor_their_names() -> None:
+    whole = [(2.0, 50.0), (4.0, 100.0)]
+    racers = [
+        Racer(label="Ill", progress=whole, epoch_s=4.0, role="odd"), Racer(label="Healthy", progress=whole, epoch_s=4.01, role="right"),
+        Racer(label="Slow", progress=[(8.0, 100.0)], epoch_s=8.0, role="rest"),
+    ]
+    figure = race_figure(racers)
+    ill, healthy, slow = (trace.line.width for trace in figure.data)
+    assert ill > healthy == slow, "the line below shows on both sides of the one that is drawn over it"
+    assert [annotation.text for annotation in figure.layout.annotations] == ["finish: every sample trained once"]
+    assert figure.layout.showlegend
+    assert (figure.layout.legend.y, figure.layout.legend.yanchor) == (1, "bottom"), "names stand above the plot, one below the other"
+    assert figure.layout.margin.t - race_figure(racers[:2]).layout.margin.t > 18
