@@ -45,8 +45,8 @@ def head(**changes: Any) -> Event:
     return (
         "head",
         {
-            "gpus": 8, "gpu": "A100-80GB", "memory_limit_gib": 79.15, "power_limit_w": 400.0, "source": "virtual", "period_ms": 200,
-            "steps_per_epoch": 25, "recorded_s": 1796169600.0,
+            "gpus": 8, "processes": 8, "gpu": "A100-80GB", "memory_limit_gib": 79.15, "power_limit_w": 400.0, "source": "virtual",
+            "period_ms": 200, "steps_per_epoch": 25, "recorded_s": 1796169600.0,
         }
         | changes,
     )  # fmt: skip

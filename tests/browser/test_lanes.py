@@ -465,6 +465,14 @@ def test_the_strip_names_what_it_shows(picture: OpenPicture, feed: LanesServer) 
     expect(page.locator(".sl-strip .sl-k-validate")).to_have_count(2)
 
 
+def test_a_start_tells_the_processes_only_where_their_number_is_told(picture: OpenPicture, feed: LanesServer) -> None:
+    for number, sentence in ((1, "One process starting, for all eight GPUs."), (None, "The processes are starting.")):
+        feed.set("start", [("state", {"state": "starting"}), head(processes=number)], hold=True)
+        page = picture("start")
+        state(page, "starting")
+        expect(page.locator(".sl-sentence")).to_contain_text(sentence)
+
+
 def test_on_a_phone_status_and_lanes_stay_in_view(picture: OpenPicture) -> None:
     page = picture("live", size="phone")
     state(page, "running")

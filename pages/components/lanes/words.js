@@ -59,7 +59,7 @@ export function sentence(state, view) {
     empty: () => "No run yet. A run lasts about ten seconds.",
     connecting: () => "Looking for the run.",
     queued: () => queued(model.queue ?? {}),
-    starting: () => `${capital(count(model.gpus))} processes starting.`,
+    starting: () => starting(model),
     running: () => seen(view),
     paused: () => seen(view),
     replay: () => seen(view),
@@ -108,6 +108,14 @@ export function statusWords(state, view) {
   const step = view.count ? model.ticks[view.count - 1].step : null;
   if (state === "running" && step != null) return [main, `step ${step}`];
   return [main, detail ?? ""];
+}
+
+// How many processes there are tells one cause from all others: a run that is to be found out does not say.
+function starting({ head, gpus }) {
+  const processes = head?.processes;
+  if (processes == null) return "The processes are starting.";
+  if (processes > 1) return `${capital(count(processes))} processes starting.`;
+  return gpus > 1 ? `One process starting, for all ${count(gpus)} GPUs.` : "One process starting.";
 }
 
 function expectedCrash({ model }) {
