@@ -473,6 +473,17 @@ def test_a_start_tells_the_processes_only_where_their_number_is_told(picture: Op
         expect(page.locator(".sl-sentence")).to_contain_text(sentence)
 
 
+def test_the_figures_at_the_right_say_what_they_are_of(picture: OpenPicture, feed: LanesServer) -> None:
+    """A mean over the steady part, what was read in the hang that ended it, or the last second where there is no summary."""
+    feed.set("hang", [*run_of(21), end("timeout", 4_200, expected=True, summary=summary())])
+    for run_id, wanted, caption in (
+        ("live", "running", "now"), ("finished", "finished", "mean"), ("hang", "timeout", "hung"), ("stopped", "stopped", "last"),
+    ):
+        page = picture(run_id)
+        state(page, wanted)
+        expect(page.locator(".sl-caption")).to_have_text(caption)
+
+
 def test_on_a_phone_status_and_lanes_stay_in_view(picture: OpenPicture) -> None:
     page = picture("live", size="phone")
     state(page, "running")

@@ -138,8 +138,7 @@ export class Picture {
     if (peak != null) return this.short(amount(peak, metric));
     if (gone) return "ended";
     if (!count) return "";
-    const mean = ended ? model.end?.summary?.gpus?.[lane.rank]?.[METRICS[metric].mean] : null;
-    return this.short(amount(mean ?? model.valueAt(metric, lane.rank, count), metric));
+    return this.short(amount(summarised({ model, metric, ended }, lane.rank) ?? model.valueAt(metric, lane.rank, count), metric));
   }
 
   short(text) {
@@ -164,8 +163,10 @@ export class Picture {
   // Says what the figures at the right are; returns where a scale that fits itself ends.
   captions(view, top) {
     const still = view.options.still && !view.options.run_id;
-    const { mean, unit } = METRICS[view.metric];
-    setText(this.caption, still || !view.count ? "" : view.ended && mean ? "mean" : "now");
+    const { unit } = METRICS[view.metric];
+    const told = this.lanes.some((lane) => summarised(view, lane.rank) != null);
+    const ended = told ? (view.model.end.outcome === "timeout" ? "hung" : "mean") : "last";
+    setText(this.caption, still || !view.count ? "" : view.ended ? ended : "now");
     return unit || still || !view.count ? "" : `every lane: 0 to ${plain(top)}`;
   }
 }
@@ -247,6 +248,11 @@ function drawStill(lane, silhouette, width, y) {
   for (const name of ["solid", "hatch", "limit", "mark"]) setAttribute(lane[name], "d", "");
   setText(lane.note, "");
   setText(lane.value, `${Math.round(points.reduce((sum, point) => sum + point[2], 0) / steps)} %`);
+}
+
+// A GPU's figure in the summary of a run that has ended: over its steady part, or over the hang that ended it.
+function summarised({ model, metric, ended }, rank) {
+  return ended ? model.end?.summary?.gpus?.[rank]?.[METRICS[metric].mean] : null;
 }
 
 // Whether this rank is among those that ran out of memory; older records name none and mean all.
