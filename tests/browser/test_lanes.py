@@ -465,6 +465,18 @@ def test_the_strip_names_what_it_shows(picture: OpenPicture, feed: LanesServer) 
     expect(page.locator(".sl-strip .sl-k-validate")).to_have_count(2)
 
 
+def test_a_strip_that_takes_over_after_the_end_has_its_own_title(picture: OpenPicture, feed: LanesServer) -> None:
+    """Each is played to its end: the one that waits is shown when nothing else changes any more."""
+    step = [0, "compute", "optimizer", 0, 1_000]
+    first = ("strip", {"t0_us": 0, "t1_us": 150_000, "spans": [step]})
+    second = ("strip", {"t0_us": 0, "t1_us": 200_000, "spans": [step, [0, "compute", "optimizer", 100_000, 101_000]]})
+    events = [head(), ("state", {"state": "running"}), tick(1), first, tick(2), second, tick(3), end("finished", 600)]
+    feed.set("two strips", events, pace_s=0.1)
+    page = picture("two strips")
+    state(page, "finished")
+    expect(page.locator(".sl-slow-title")).to_contain_text("two steps, 200 ms")
+
+
 def test_a_start_tells_the_processes_only_where_their_number_is_told(picture: OpenPicture, feed: LanesServer) -> None:
     for number, sentence in ((1, "One process starting, for all eight GPUs."), (None, "The processes are starting.")):
         feed.set("start", [("state", {"state": "starting"}), head(processes=number)], hold=True)

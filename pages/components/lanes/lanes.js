@@ -209,6 +209,7 @@ class Lanes {
     if (this.dirty || view.count !== this.shownCount || view.state !== this.shownState) this.draw(view);
     this.drawMoving(view);
     const sweeping = this.panel.strip.frame(now, { paused: this.pausedAt != null, still: this.reduced.matches, ended: view.ended });
+    setText(this.panel.slowTitle, this.panel.strip.title());
     show(this.panel.slowAgain, view.ended && !sweeping && !this.reduced.matches && Boolean(this.panel.strip.data));
     const moving = sweeping || view.state === "running" || (view.state === "replay" && this.pausedAt == null);
     if (moving) this.next = setTimeout(this.wake, FRAME_MS);
@@ -258,7 +259,6 @@ class Lanes {
     panel.fillStatus(statusWords(state, view), TONES[state] ?? "calm");
     panel.setSource(model.head?.source);
     panel.markMetric(panel.segments.find((node) => node.dataset.metric === this.metric));
-    setText(panel.slowTitle, panel.strip.title());
     panel.fillTiles(tiles(view));
     setText(panel.sentence, unbroken(sentence(state, view)));
     panel.fillButtons(this.buttonsFor(view));

@@ -128,12 +128,14 @@ export class Strip {
     }
   }
 
+  // Asked for in every frame, as a strip that has waited takes over between two ticks; worked out once for each strip.
   title() {
     if (!this.data) return "Slow motion: kernels appear here with the first steps";
-    const { t0_us: from, t1_us: to, spans } = this.data;
-    const steps = spans.filter(([rank, , kind]) => rank === spans[0]?.[0] && kind === "optimizer").length;
-    const what = steps === 1 ? "one step" : steps ? `${["", "", "two", "three", "four"][steps] ?? steps} steps` : "the last steps";
-    return `Slow motion: ${what}, ${Math.round((to - from) / 1000)} ms at a tenth of the speed`;
+    if (this.titled !== this.data) {
+      this.titled = this.data;
+      this.called = titleOf(this.data);
+    }
+    return this.called;
   }
 
   // Moves the playhead. Returns false once nothing moves any more.
@@ -178,6 +180,12 @@ export class Strip {
     this.sweeps = 0;
     this.began = 0;
   }
+}
+
+function titleOf({ t0_us: from, t1_us: to, spans }) {
+  const steps = spans.filter(([rank, , kind]) => rank === spans[0]?.[0] && kind === "optimizer").length;
+  const what = steps === 1 ? "one step" : steps ? `${["", "", "two", "three", "four"][steps] ?? steps} steps` : "the last steps";
+  return `Slow motion: ${what}, ${Math.round((to - from) / 1000)} ms at a tenth of the speed`;
 }
 
 // Where the rows lie: the odd one taller and set off, the whole of constant height.
