@@ -5,6 +5,7 @@ Owns the table's look; its content is `lessons.evidence`, from recordings only.
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 import streamlit as st
@@ -54,8 +55,13 @@ def _row(columns: tuple[str, ...], row: EvidenceRow) -> str:
     if not row.measured:
         return f"<tr>{head}<td colspan={len(columns) - 1} class=pg-none>{escape(row.match)}</td></tr>"
     cells = "".join(
-        f'<td data-label="{escape(name)}">{escape(text)}</td>' for name, text in zip(columns[1:-1], row.cells, strict=True)
+        f'<td data-label="{escape(name)}">{_cell(text)}</td>' for name, text in zip(columns[1:-1], row.cells, strict=True)
     )
     mark = f'<b class="pg-right">✓ {escape(row.match)}</b>' if row.matches else escape(row.match)
     cells += f'<td data-label="{escape(columns[-1])}">{mark}</td>'
     return f'<tr class="{"pg-match" if row.matches else ""}">{head}{cells}</tr>'
+
+
+def _cell(text: str) -> str:
+    """A figure and its unit stay on one line."""
+    return escape(re.sub(r"(?<=\d) (?=%|(?:W|GiB|s)\b)", "\u00a0", text))

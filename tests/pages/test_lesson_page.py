@@ -8,6 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from lessons import load_lessons
 from lessons.attempts import Attempt, AttemptStore
+from lessons.evidence import EvidenceRow
+from pages.lesson_evidence import table_html
 from tests.pages.conftest import PretendedRuns
 
 LESSON = load_lessons().lessons[0]
@@ -95,3 +97,13 @@ def test_an_unknown_attempt_or_lesson_is_the_question(lesson_page: Page) -> None
     page = lesson_page(attempt="never-given-out", lesson="no-such-lesson")
     assert "Lock in my answer" in labels(page)
     assert "no-such-lesson" in html_of(page)
+
+
+def test_a_figure_of_the_evidence_table_keeps_its_unit_on_its_line() -> None:
+    row = EvidenceRow(
+        label="A", cause_id="k1", option_id="o1", title="One slow GPU", matches=False, measured=True, reason="no", draws=None,
+        source="virtual", cells=("GPU 5: 337 W, others 275 W", "16 to 17 %", "13.2 of 79.2 GiB", "544"),
+    )
+    html = table_html(("", "Power", "Waits", "Memory", "Samples", "Matches?"), (row,))
+    for shown in ("GPU 5: 337\u00a0W, others 275\u00a0W", "16 to 17\u00a0%", "13.2 of 79.2\u00a0GiB", ">544<"):
+        assert shown in html
