@@ -126,7 +126,7 @@ def race_figure(racers: Sequence[Racer], *, source: str = "virtual", dark: bool 
         y=100, line={"color": palette.ink, "width": 2}, annotation={"text": "finish: every sample trained once", "font": {"size": 13}},
         annotation_position="top left",
     )
-    figure.update_layout(**layout(palette, f"One epoch each, on one clock, {source}", height=424 + _NAME_PX * len(racers)))
+    figure.update_layout(**layout(palette, f"Epoch progress, {source}", height=424 + _NAME_PX * len(racers)))
     figure.update_layout(**_play_button(palette), hovermode="x unified")
     # Names lie outside the plot: beside the lines they would cover each other and the lines wherever two finish together.
     figure.update_layout(
