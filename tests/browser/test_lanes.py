@@ -210,6 +210,37 @@ def test_no_lane_stands_out_where_none_is_odd(picture: OpenPicture) -> None:
     expect(page.locator(".sl-lane.sl-is-odd")).to_have_count(0)
 
 
+def test_a_picture_driven_from_elsewhere_has_no_controls_and_follows(picture: OpenPicture) -> None:
+    page = picture(None)
+    page.evaluate(
+        """([first, more]) => {
+            window.feeds = [];
+            window.driven = (showing, options) => ({
+                run_id: "driven", odd_rank: 0, controls: false, ...options,
+                connect: (window.feeds[showing] ??= (runId, onEvent, onChange) => {
+                    first.forEach(([name, data], at) => onEvent(at + 1, name, data));
+                    window.push = () => more.forEach(([name, data], at) => onEvent(first.length + at + 1, name, data));
+                    return { lost: false, unknown: false, retryS: 0, open() {}, close() {} };
+                }),
+            });
+            window.mount(window.driven(0));
+        }""",
+        [run_of(21), run_of(40, first=22)],
+    )
+    state(page, "running")
+    expect(page.locator("#root :is(button, table, [role=radio])")).to_have_count(0)
+    page.evaluate("window.lanes.update(window.driven(0, { paused: true }))")
+    state(page, "paused")
+    page.evaluate("window.push()")
+    expect(page.locator(".sl-main")).to_contain_text("Paused at 4.2 s")
+    page.evaluate("window.lanes.update(window.driven(0))")
+    state(page, "running")
+    expect(page.locator(".sl-main")).to_contain_text("Live 8.0 s")
+    page.evaluate("window.lanes.update(window.driven(1, { paused: true }))")
+    state(page, "paused")
+    expect(page.locator(".sl-main")).to_contain_text("Paused at 4.2 s")
+
+
 def test_a_counter_the_card_lacks_is_said_and_a_rank_that_ended_is_crossed(picture: OpenPicture, feed: LanesServer) -> None:
     gone = [100.0, None, *[90.0] * 6]
     events = [

@@ -2,6 +2,8 @@
 //
 // options: run_id, replay, odd_rank, metric, prediction, still, still_sentence, next_steps ([[id, label], ...]), sticky,
 // live_url, onAction({action, ...}). Actions: run, run_again, stop, watch_recording, ended and the ids of next_steps.
+// For pages that are driven from elsewhere: connect(runId, onEvent, onChange) gives a feed in place of one of its own (a new function
+// shows the run anew), paused holds the picture, and controls: false leaves every button and the table out of the page.
 
 import { isDark, setAttribute, setText, show } from "./dom.js";
 import { Feed, liveUrl } from "./feed.js";
@@ -12,6 +14,7 @@ import { epochWords, errorText, sentence, statusWords, tiles, unbroken } from ".
 const FRAME_MS = 33; // between two frames: about 20 a second, which a small machine can paint without a graphics card
 const SPEAK_MS = 5_000;
 const COMPACT_PX = 520;
+const BURST_MS = 150;
 const TONES = { running: "live", replay: "live", failed: "bad", offline: "warn", unknown: "warn", finished: "good", paused: "warn" };
 let mounted = 0;
 
@@ -28,6 +31,7 @@ class Lanes {
       table: () => this.toggle("table"),
       strip: () => this.panel.strip.again() ?? this.wake(),
     });
+    if (options.controls === false) this.panel.removeControls();
     this.open = null; // "table", "details" or null: what covers the picture
     this.spokenAt = -Infinity;
     this.reduced = matchMedia("(prefers-reduced-motion: reduce)");
@@ -48,8 +52,10 @@ class Lanes {
   update(options) {
     const before = this.options;
     this.options = options;
-    if (options.run_id !== before.run_id || options.replay !== before.replay || options.live_url !== before.live_url) this.startRun();
+    if (["run_id", "replay", "live_url", "connect"].some((name) => options[name] !== before[name])) this.startRun();
     else if (options.metric !== before.metric) this.metric = this.validMetric();
+    if (before.paused && !options.paused && this.pausedAt != null) this.togglePause();
+    else if (options.paused && !before.paused) this.hold();
     this.measure();
   }
 
@@ -58,6 +64,7 @@ class Lanes {
     cancelAnimationFrame(this.raf);
     clearInterval(this.clock);
     clearTimeout(this.speaking);
+    clearTimeout(this.holding);
     clearTimeout(this.next);
     this.size.disconnect();
     this.scroll.disconnect();
@@ -84,13 +91,12 @@ class Lanes {
     this.dirty = true;
     this.panel.strip.clear();
     if (this.options.run_id) {
-      this.feed = new Feed(
-        liveUrl(this.options, this.options.run_id),
-        (id, name, data) => {
-          if (this.model.apply(id, name, data)) this.changed();
-        },
-        () => this.changed(),
-      );
+      const take = (id, name, data) => {
+        if (this.model.apply(id, name, data)) this.changed();
+      };
+      const changed = () => this.changed();
+      const own = (runId) => new Feed(liveUrl(this.options, runId), take, changed);
+      this.feed = (this.options.connect ?? own)(this.options.run_id, take, changed);
     }
     this.wake();
   }
@@ -98,6 +104,7 @@ class Lanes {
   changed() {
     this.dirty = true;
     if (this.replaying && !this.replayFrom && this.model.ticks.length) this.replayFrom = { t: 0, now: performance.now() };
+    if (this.options.paused && this.pausedAt == null) this.holdLater();
     if (!this.replaying && this.model.end) this.tellEnd();
     this.wake();
   }
@@ -138,6 +145,18 @@ class Lanes {
       this.pausedAt = null;
     }
     this.changed();
+  }
+
+  // Paused by whoever drives the page.
+  hold() {
+    const over = this.model.end && !this.replaying;
+    if (this.options.paused && this.pausedAt == null && this.model.ticks.length && !over) this.togglePause();
+  }
+
+  // Whoever comes while the run is paused gets what was shown so far in one burst, and holds where it ends.
+  holdLater() {
+    clearTimeout(this.holding);
+    this.holding = setTimeout(() => this.hold(), BURST_MS);
   }
 
   replayAgain() {

@@ -32,6 +32,11 @@ export class Panel {
     this.say.setAttribute("aria-live", "polite");
   }
 
+  // Leaves what is seen and takes away what can be pressed: for screens that somebody else drives.
+  removeControls() {
+    for (const node of [this.tools, this.slowAgain, this.buttons, this.table.node, this.details]) node.remove();
+  }
+
   buildStatus() {
     const status = html("div", "sl-status", this.live);
     this.dot = html("span", "sl-dot", status);
