@@ -139,7 +139,10 @@ def ensure_learner(connection: Connection, token: str) -> int:
 def insert_once(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
     """Insert, unless a unique column already holds the value, whoever wrote it. True where a row was made."""
     dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    return connection.execute(dialect.insert(table).values(**values).on_conflict_do_nothing()).rowcount == 1
+    done = connection.execute(
+        dialect.insert(table).values(**values).on_conflict_do_nothing(), execution_options={"preserve_rowcount": True}
+    )
+    return done.rowcount == 1
 
 
 def _is_dead(connection: Connection, token: str) -> bool:

@@ -17,7 +17,7 @@ from lessons.store.faults import StoreError
 if TYPE_CHECKING:
     from alembic.script import ScriptDirectory
 
-HEAD = "0002"
+HEAD = "0003"
 """The version that this code expects, so that a database which has it is opened without loading Alembic."""
 
 MIGRATIONS = Path(__file__).resolve().parents[1] / "migrations"

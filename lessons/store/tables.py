@@ -1,7 +1,7 @@
 """The tables, as the migrations leave them; a test holds the two in step.
 
 Owns names and types of columns, alike on SQLite and PostgreSQL. What they mean is said where they are used: `lessons.learners`,
-`lessons.attempts`, `lessons.mystery`, `lessons.reviews`. Times are Unix seconds.
+`lessons.attempts`, `lessons.mystery`, `lessons.reviews`, `lessons.classroom`. Times are Unix seconds.
 """
 
 from __future__ import annotations
@@ -114,4 +114,60 @@ cards = Table(
     Column("last_form", String, nullable=False),
     Column("asked_s", Float, nullable=False),
     UniqueConstraint("learner_id", "cause", name="uq_cards_one_per_cause"),
+)
+
+
+def _class() -> Column[str]:
+    return Column("code", String(6), ForeignKey("classes.code", ondelete="CASCADE"), nullable=False)
+
+
+classes = Table(
+    "classes", metadata,
+    Column("code", String(6), primary_key=True),
+    Column("title", String, nullable=False),
+    Column("lesson_ids", JSON, nullable=False),
+    Column("plan", JSON, nullable=False),
+    Column("state", String, nullable=False),
+    Column("item_no", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("closes_s", Float, nullable=True),
+    Column("scene", JSON, nullable=False),
+    Column("created_s", Float, nullable=False),
+    Column("changed_s", Float, nullable=False),
+)
+
+participants = Table(
+    "participants", metadata,
+    Column("id", Integer, primary_key=True),
+    _class(),
+    Column("token_hash", String(64), nullable=False),
+    Column("nickname", String, nullable=True),
+    Column("hidden", Boolean, nullable=False),
+    Column("removed", Boolean, nullable=False),
+    Column("changes", Integer, nullable=False),
+    Column("joined_s", Float, nullable=False),
+    UniqueConstraint("code", "token_hash", name="uq_participants_once"),
+)
+
+votes = Table(
+    "votes", metadata,
+    Column("participant_id", Integer, ForeignKey("participants.id", ondelete="CASCADE"), primary_key=True),
+    Column("item_no", Integer, primary_key=True),
+    Column("round", String, primary_key=True),
+    _class(),
+    Column("choice", String, nullable=False),
+    Column("changes", Integer, nullable=False),
+    Column("first_s", Float, nullable=False),
+    Column("at_s", Float, nullable=False),
+    Index("ix_votes_class", "code"),
+)
+
+class_log = Table(
+    "class_log", metadata,
+    Column("id", Integer, primary_key=True),
+    _class(),
+    Column("at_s", Float, nullable=False),
+    Column("words", String, nullable=False),
+    Column("tone", String, nullable=False),
+    Index("ix_class_log_class", "code", "id"),
 )

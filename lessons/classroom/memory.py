@@ -1,0 +1,106 @@
+"""One class in the memory of this process: what the store holds of it, so that a room can look at it without asking the store.
+
+Owns the copy and the counting. A change arrives here only after it was committed; each carries a number of its own by which the newer one
+of two is known, in whatever order threads and replicas bring them. Must not read or write the store.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import Counter, deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from lessons.classroom.keeping import LOG_LINES, Now
+from lessons.classroom.model import ClassState, Line, Participant, Round, Vote
+
+_stamps = itertools.count(1)
+
+
+@dataclass(kw_only=True, eq=False)
+class LiveClass:
+    """Thread-safe; `lock` is held for moments only."""
+
+    state: ClassState
+    people: dict[str, Participant] = field(default_factory=dict)
+    """By the hash of their token."""
+    votes: dict[tuple[int, Round], dict[int, Vote]] = field(default_factory=dict)
+    """(item, round) -> participant -> vote."""
+    log: deque[Line] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
+    stamp: int = field(default_factory=lambda: next(_stamps))
+    """Another one with everything that may change a view."""
+    looked_s: float = 0.0
+    """Monotonic; when the store was asked last."""
+    views: dict[str, tuple[int, Any, dict[str, Any]]] = field(default_factory=dict)
+    """Role -> stamp, lesson and view."""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _people_changes: int = 0
+    _vote_changes: int = 0
+    _line: int = 0
+
+    @property
+    def now(self) -> Now:
+        """As `keeping.read_now` tells it of the store."""
+        with self.lock:
+            return self.state.version, self._people_changes, self._vote_changes, self._line
+
+    def set_state(self, state: ClassState) -> None:
+        with self.lock:
+            if state.version > self.state.version:
+                self.state = state
+                self._changed()
+
+    def set_person(self, token_hash: str, person: Participant) -> None:
+        with self.lock:
+            known = self.people.get(token_hash)
+            if known is None or known.changes < person.changes:
+                self.people[token_hash] = person
+                self._people_changes += person.changes - (known.changes if known else 0)
+                self._changed()
+
+    def set_vote(self, vote: Vote) -> None:
+        with self.lock:
+            cast = self.votes.setdefault((vote.item_no, vote.round), {})
+            known = cast.get(vote.participant_id)
+            if known is None or known.changes < vote.changes:
+                cast[vote.participant_id] = vote
+                self._vote_changes += vote.changes - (known.changes if known else 0)
+                self._changed()
+
+    def add_lines(self, lines: Iterable[Line]) -> None:
+        """Those that are not here yet; one without a number is kept as it comes."""
+        with self.lock:
+            known = {line.id for line in self.log}
+            fresh = [line for line in lines if not line.id or line.id not in known]
+            if fresh:
+                ordered = sorted([*self.log, *fresh], key=lambda line: line.at_s)
+                self.log = deque(ordered, maxlen=LOG_LINES)
+                self._line = max(self._line, *(line.id for line in fresh))
+                self._changed()
+
+    def person(self, participant_id: int) -> tuple[str, Participant] | None:
+        """With the hash of their token."""
+        with self.lock:
+            return next(((key, person) for key, person in self.people.items() if person.id == participant_id), None)
+
+    def present(self) -> list[Participant]:
+        """All but those who were removed."""
+        with self.lock:
+            return [person for person in self.people.values() if not person.removed]
+
+    def phones(self, item_no: int, round: Round) -> Counter[str]:
+        """Votes by choice, of everybody who was not removed."""
+        with self.lock:
+            removed = {person.id for person in self.people.values() if person.removed}
+            return Counter(vote.choice for vote in self.votes.get((item_no, round), {}).values() if vote.participant_id not in removed)
+
+    def counts(self, item_no: int, round: Round) -> Counter[str]:
+        """`phones`, and the hands that were counted in the room."""
+        counted = self.phones(item_no, round)
+        counted.update(self.state.hands.get(f"{item_no}.{round}", {}))
+        return counted
+
+    def _changed(self) -> None:
+        self.stamp = next(_stamps)

@@ -1,0 +1,40 @@
+"""A run on the screens of a class, as whoever starts it describes it: checked, because it goes to every browser.
+
+Owns its fields. Must not look the run up.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lessons.model import Silhouette
+
+PUBLIC = ("run_id", "title", "odd_rank", "metric", "mode", "recorded_words", "paused", "prediction", "sentence")
+"""What every screen may know; which cause it is stays here."""
+
+
+class ShownRun(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    run_id: str = Field(min_length=1, max_length=200)
+    title: str = Field(default="", max_length=200)
+    odd_rank: int | None = Field(default=None, ge=0, le=1023)
+    metric: str = Field(default="gpu_util", max_length=40)
+    mode: Literal["live", "recorded"] = "live"
+    recorded_words: str = Field(default="", max_length=200)
+    paused: bool = False
+    prediction: Silhouette | None = None
+    """What the class predicted; left out, it is filled in for the cause that the class predicted."""
+    sentence: str = Field(default="", max_length=500)
+    cause_id: str | None = Field(default=None, max_length=80)
+
+
+def shown_run(fields: Any) -> dict[str, Any]:
+    """`fields` as they are kept. Raises ValueError that names the first field that is wrong."""
+    try:
+        return ShownRun.model_validate(fields).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ValueError(f"run.{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
