@@ -3,7 +3,8 @@
 // options: run_id, replay, odd_rank, metric, prediction, still, still_sentence, next_steps ([[id, label], ...]), sticky,
 // live_url, onAction({action, ...}). Actions: run, run_again, stop, watch_recording, ended and the ids of next_steps.
 // For pages that are driven from elsewhere: connect(runId, onEvent, onChange) gives a feed in place of one of its own (a new function
-// shows the run anew), paused holds the picture, and controls: false leaves every button and the table out of the page.
+// shows the run anew), paused holds the picture, and controls: false leaves every button and the table out of the page. audience: true
+// leaves out only what starts or stops a run, and onSay(text) takes what would be spoken, for a page that speaks for all of itself.
 
 import { isDark, setAttribute, setText, show } from "./dom.js";
 import { Feed, liveUrl } from "./feed.js";
@@ -196,6 +197,7 @@ class Lanes {
 
   // What can be done next, as [id, label, action, primary].
   buttonsFor({ state, model, options }) {
+    if (options.audience) return this.audienceButtons(state, model);
     const again = ["run_again", "Run again", () => this.act("run_again")];
     const watch = ["watch_again", "Watch again", () => this.replayAgain()];
     const details = ["details", this.open === "details" ? "Hide details" : "Details", () => this.toggle("details")];
@@ -214,6 +216,15 @@ class Lanes {
       interrupted: [[...again, true]],
       failed: [...(model.end?.error ? [details] : []), [...again, true]],
     }[state] ?? [];
+  }
+
+  // Whoever only watches can look again or closer; what runs is not theirs to decide.
+  audienceButtons(state, model) {
+    if (state === "offline") return [["retry", "Retry now", () => this.feed.open(), true]];
+    if (state === "replay") return [["skip", "Skip to end", () => this.skip()]];
+    if (!model.end || state === "paused") return [];
+    const watch = model.ticks.length ? [["watch_again", "Watch again", () => this.replayAgain()]] : [];
+    return model.end.error ? [...watch, ["details", this.open === "details" ? "Hide details" : "Details", () => this.toggle("details")]] : watch;
   }
 
   wake() {
@@ -283,8 +294,9 @@ class Lanes {
     panel.fillButtons(this.buttonsFor(view));
     const live = state === "running" || state === "replay";
     setText(panel.pause, state === "paused" ? (this.replaying ? "Play on" : "Jump to live") : "Pause");
-    panel.pause.disabled = !(live || state === "paused");
+    panel.pause.disabled = Boolean(options.paused) || !(live || state === "paused");
     panel.stop.disabled = !["queued", "starting", "running", "offline"].includes(state) && !(state === "paused" && !model.end && !this.replaying);
+    show(panel.stop, !options.audience);
     setAttribute(panel.tableSwitch, "aria-pressed", this.open === "table");
     show(panel.table.node, this.open === "table");
     show(panel.details, this.open === "details");
@@ -307,6 +319,10 @@ class Lanes {
   speak(view) {
     const text = view.state === "still" ? "" : `${statusWords(view.state, view).filter(Boolean).join(", ")}. ${sentence(view.state, view)}`;
     this.toSay = text;
+    if (this.options.onSay) {
+      if (text !== this.said) this.options.onSay((this.said = text));
+      return;
+    }
     if (this.speaking || text === this.panel.say.textContent) return;
     const wait = Math.max(0, this.spokenAt + SPEAK_MS - performance.now());
     this.speaking = setTimeout(() => {
