@@ -26,19 +26,3 @@ function copyInto(target, source) {
     target.append(made);
   }
 }
-
-// A lesson's drawing as a picture: an <img> runs no script, fetches nothing, and its styles cannot leave it.
-export function drawing(svgText, { dark = false } = {}) {
-  const image = new Image();
-  const parsed = new DOMParser().parseFromString(svgText ?? "", "image/svg+xml").documentElement;
-  const box = parsed.getAttribute("viewBox");
-  const [, , width, height] = (box ?? "0 0 550 500").split(/\s+/).map(Number);
-  const look = `color:${dark ? "#E8EBF0" : "#1B1F27"};color-scheme:${dark ? "dark" : "light"};font-family:'Source Sans','Liberation Sans',sans-serif`;
-  // Inside an image nothing is inherited from the page, so a frame says what colour text has there.
-  const framed = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" style="${look}">${svgText}</svg>`;
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(framed)}`;
-  image.width = width;
-  image.height = height;
-  image.alt = parsed.querySelector("title")?.textContent ?? "";
-  return image;
-}

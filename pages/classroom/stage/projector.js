@@ -1,0 +1,126 @@
+// The projector: one view of the class after the other, as large as the room needs it. Nothing here can be pressed.
+// Owns the page: its connection, which scene is on, the foot line, blank and frozen. What a scene shows is in scenes.js and running.js.
+
+import { html, isDark, setAttribute, setText, show } from "../../components/lanes/dom.js";
+import { ClassStream } from "../shared/stream.js";
+import { experiments } from "./running.js";
+import { ended, explanation, key, lobby, predict, qr, question, votes } from "./scenes.js";
+
+const SCENES = { lobby, vote: question, votes, discuss: votes, revote: question, predict, experiments, key, explanation, ended };
+const TIGHTEST = 6;
+const SAY_LOST_MS = 3_000;
+
+class Projector {
+  constructor(body) {
+    this.body = body;
+    this.main = body.querySelector("main");
+    this.scene = null;
+    this.shown = "";
+    this.view = null;
+    this.buildFoot(body.querySelector("footer"));
+    this.dark = isDark(this.main);
+    const url = new URL("../../live", location.href);
+    url.search = new URLSearchParams({ class: body.dataset.code, as: "projector" });
+    this.stream = new ClassStream(url.href, {
+      view: (view) => this.take(view),
+      shown: () => this.refresh(),
+      changed: () => this.tellConnection(),
+    });
+    addEventListener("resize", () => this.fit());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      this.dark = isDark(this.main);
+      this.shown = "";
+      this.refresh();
+    });
+    document.fonts?.ready.then(() => this.fit());
+    setInterval(() => this.tickClock(), 200);
+    this.tellConnection();
+  }
+
+  buildFoot(foot) {
+    this.foot = foot;
+    this.count = html("span", "pj-count", foot);
+    this.clock = html("span", "pj-clock", foot);
+    this.lost = html("span", "pj-lost", foot, "Connection lost; trying again");
+    this.lost.hidden = true;
+    this.join = html("span", "pj-foot-join", foot);
+    this.small = html("span", "pj-foot-qr", foot);
+    this.small.append(qr("Code to join the class"));
+  }
+
+  take(view) {
+    this.view = view;
+    setAttribute(this.body, "data-blank", Boolean(view.blank));
+    this.stream.freeze(Boolean(view.frozen));
+    this.refresh();
+  }
+
+  refresh() {
+    const { view } = this;
+    if (!view) return;
+    const name = [view.state, view.item?.no, view.predict?.cause_title, view.key?.option_id].join();
+    if (name !== this.shown) this.change(view, name);
+    this.scene?.(view);
+    this.fillFoot(view);
+    this.fit();
+  }
+
+  change(view, name) {
+    this.shown = name;
+    this.scene?.destroy?.();
+    this.still?.destroy();
+    this.still = null;
+    this.main.replaceChildren();
+    this.main.className = "";
+    const around = { stream: this.stream, dark: this.dark, lanes: () => this.lanes(), still: (place, name) => this.drawStill(place, name) };
+    setAttribute(this.body, "data-state", view.state);
+    this.scene = (SCENES[view.state] ?? ended)(this.main, view, around);
+  }
+
+  // The live picture's script is as large as all the rest; it is there before it is needed, but nothing waits for it.
+  lanes() {
+    this.lanesLoaded ??= import(this.body.dataset.lanes).then((module) => module.mountLanes);
+    return this.lanesLoaded;
+  }
+
+  drawStill(place, name) {
+    this.lanes().then((mount) => {
+      if (place.isConnected) this.still = mount(place, { run_id: null, still: name, controls: false, compact: false, odd_rank: null });
+    });
+  }
+
+  fillFoot(view) {
+    const here = view.here ?? 0;
+    setText(this.count, view.round ? `${view.answered} of ${Math.max(here, view.answered)} answered` : view.state === "lobby" ? "" : `${here} here`);
+    setText(this.join, view.join_words ?? "");
+    this.foot.hidden = view.state === "lobby" || view.state === "ended";
+    this.tickClock();
+  }
+
+  tickClock() {
+    const { view } = this;
+    if (view?.frozen && this.clockSet) return;
+    this.clockSet = true;
+    const left = view?.closes_s == null ? null : Math.max(0, Math.ceil(view.closes_s - this.stream.nowS));
+    setText(this.clock, left == null ? "" : left === 0 ? "Time is up" : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`);
+    setAttribute(this.clock, "data-soon", left != null && left <= 10);
+  }
+
+  // From roomy to tight: what matters least goes first, and the size of the options last.
+  fit() {
+    const { main } = this;
+    for (let level = 0; level <= TIGHTEST; level++) {
+      setAttribute(main, "data-fit", level);
+      if (main.scrollHeight <= main.clientHeight + 1 && main.scrollWidth <= main.clientWidth + 1) return;
+    }
+  }
+
+  // A short loss is nobody's business in the room; the picture stays as it is.
+  tellConnection() {
+    clearTimeout(this.losing);
+    if (!this.stream?.lost) this.lost.hidden = true;
+    else this.losing = setTimeout(() => show(this.lost, true), SAY_LOST_MS);
+  }
+}
+
+new Projector(document.body);

@@ -1,0 +1,87 @@
+// The scene of the experiments: the run that everybody watches, what the class predicted, and what came out.
+// Owns one live picture, fed by the connection to the class. Knows no cause but the one that is on screen.
+
+import { html, setAttribute, setText, show } from "../../components/lanes/dom.js";
+import { picture } from "./pictures.js";
+import { percent, upper } from "./scenes.js";
+
+export function experiments(root, view, { stream, lanes }) {
+  root.classList.add("pj-experiments");
+  const side = html("div", "pj-side", root);
+  const fillSide = predicted(side, view);
+  const facts = html("div", "pj-facts", side);
+  const speed = html("p", "pj-speed", facts);
+  const said = html("p", "pj-said pj-less", facts);
+  const stage = html("div", "pj-run", root);
+  const head = html("div", "pj-run-head", stage);
+  const title = html("h1", "", head);
+  const badge = html("strong", "pj-badge", head);
+  const waiting = html("p", "pj-waiting", stage, "The run begins in a moment.");
+  const place = html("div", "pj-lanes", stage);
+  let live = null;
+  let showing = "";
+  let connect = null;
+
+  const tellEnd = () => {
+    const end = stream.run?.events.find(([, name]) => name === "end")?.[2];
+    setText(speed, end ? speedWords(end.summary) : "");
+    setText(said, end?.sentence || "");
+    setAttribute(root, "data-over", Boolean(end));
+  };
+  const update = (now) => {
+    const { run } = now;
+    fillSide(now);
+    setText(title, run?.title ?? "");
+    setText(badge, !run ? "" : run.mode === "recorded" ? run.recorded_words || "Recorded" : "Live");
+    setAttribute(badge, "data-mode", run?.mode ?? "");
+    show(badge, Boolean(run));
+    show(waiting, !run);
+    show(place, Boolean(run));
+    const known = stream.run?.id === run?.run_id ? `${run?.run_id} ${stream.run?.number}` : "";
+    if (run && known && known !== showing) {
+      showing = known;
+      connect = stream.connection();
+      setText(speed, "");
+      setText(said, "");
+      setAttribute(root, "data-over", false);
+    }
+    if (!run || !connect) return;
+    const options = {
+      run_id: run.run_id, replay: run.mode === "recorded", odd_rank: run.odd_rank, metric: run.metric, prediction: run.prediction,
+      paused: run.paused || now.frozen, controls: false, compact: false, sticky: false, connect, onAction: tellEnd,
+    };
+    if (live) live.update(options);
+    else lanes().then((mount) => { live ??= place.isConnected ? mount(place, options) : null; });
+  };
+  return Object.assign(update, { destroy: () => live?.destroy() });
+}
+
+function predicted(side, view) {
+  html("h2", "", side, "The class predicted");
+  const list = html("ol", "pj-predicted", side);
+  const none = html("p", "", side, "Nothing: there was no vote on it.");
+  let shown = "";
+  return (now) => {
+    const found = now.predictions;
+    const most = Object.entries(found?.counts ?? {}).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, 3);
+    show(none, !most.length);
+    const key = JSON.stringify(most);
+    if (key === shown) return;
+    shown = key;
+    list.replaceChildren();
+    for (const [name, count] of most) {
+      const entry = html("li", "", list);
+      entry.append(picture(name));
+      html("strong", "", entry, `${percent(count, found.total)} %`);
+      html("span", "", entry, upper(WORDS[name] ?? ""));
+    }
+  };
+}
+
+const WORDS = { only0: "only GPU 0 high", all_high: "all eight high", all_low: "all eight low", all_crash: "all crash", low0: "GPU 0 low, the rest high" };
+
+function speedWords(summary) {
+  const speed = summary?.speedup_vs_one_gpu;
+  if (speed == null) return "";
+  return `${summary.gpus?.length ?? 8} GPUs = ${speed.toFixed(1)}× of one`;
+}
