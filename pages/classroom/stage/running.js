@@ -3,7 +3,7 @@
 
 import { html, setAttribute, setText, show } from "../../components/lanes/dom.js";
 import { picture } from "./pictures.js";
-import { percent, upper } from "./scenes.js";
+import { percent, unbroken, upper } from "./scenes.js";
 
 export function experiments(root, view, { stream, lanes }) {
   root.classList.add("pj-experiments");
@@ -31,7 +31,7 @@ export function experiments(root, view, { stream, lanes }) {
   const update = (now) => {
     const { run } = now;
     fillSide(now);
-    setText(title, run?.title ?? "");
+    setText(title, unbroken(run?.title ?? ""));
     setText(badge, !run ? "" : run.mode === "recorded" ? run.recorded_words || "Recorded" : "Live");
     setAttribute(badge, "data-mode", run?.mode ?? "");
     show(badge, Boolean(run));
@@ -73,7 +73,7 @@ function predicted(side, view) {
       const entry = html("li", "", list);
       entry.append(picture(name));
       html("strong", "", entry, `${percent(count, found.total)} %`);
-      html("span", "", entry, upper(WORDS[name] ?? ""));
+      html("span", "", entry, unbroken(upper(WORDS[name] ?? "")));
     }
   };
 }

@@ -52,7 +52,8 @@ export function votes(root, view) {
   const { item } = view;
   const discuss = view.state === "discuss";
   heading(root, discuss ? "Talk it over with your neighbour" : item.title, discuss ? place(item) : "The votes");
-  html("p", "pj-asked", root, discuss ? "Find somebody who chose otherwise. Convince each other; then you vote again." : item.question);
+  if (discuss) html("p", "pj-asked", root, "Find somebody who chose otherwise, and convince each other.");
+  else html("p", "pj-asked pj-less", root, item.question);
   return bars(root, view);
 }
 
@@ -65,7 +66,7 @@ export function predict(root, view) {
   for (const { id, words } of view.predict?.choices ?? []) {
     const entry = html("li", "", list);
     entry.append(picture(id));
-    html("span", "", entry, upper(words));
+    html("span", "", entry, unbroken(upper(words)));
   }
   return () => {};
 }
@@ -92,12 +93,12 @@ export function explanation(root, view, { dark }) {
   heading(column, item.title, "");
   const right = item.options.find((option) => option.id === view.key?.option_id);
   if (right) {
-    const line = html("p", "pj-right-line pj-less", column);
+    const line = html("p", "pj-right-line pj-least", column);
     html("strong", "", line, `✓ ${right.letter} `);
-    line.append(right.text);
+    line.append(unbroken(right.text));
   }
   putProse(html("div", "pj-why", column), told?.why_html);
-  const exam = html("div", "pj-exam pj-least", column);
+  const exam = html("div", "pj-exam pj-less", column);
   html("p", "pj-small-head", exam, "In the exam");
   putProse(html("div", "", exam), told?.exam_html);
   if (told?.infographic_svg) html("div", "pj-drawing", root).append(drawing(told.infographic_svg, told.infographic_alt, { dark }));
@@ -114,7 +115,7 @@ export function ended(root, view) {
 
 function heading(parent, words, kicker) {
   const head = html("div", "pj-head", parent);
-  html("h1", "", head, words);
+  html("h1", "", head, unbroken(words));
   if (kicker) html("p", "pj-kicker", head, kicker);
 }
 
@@ -127,7 +128,7 @@ function options(parent, item) {
   return item.options.map((option) => {
     const row = html("li", "", list);
     html("span", "pj-letter", row, option.letter);
-    html("span", "pj-text", row, option.text);
+    html("span", "pj-text", row, unbroken(option.text));
     return row;
   });
 }
@@ -173,6 +174,11 @@ function mostChosenWrong(view) {
   const [most] = wrong.sort((a, b) => counts[b.id] - counts[a.id]);
   const told = view.key?.rebuttals.find((rebuttal) => rebuttal.option_id === most?.id);
   return most && told ? { letter: most.letter, html: told.html } : null;
+}
+
+// A GPU and its number stay on one line.
+export function unbroken(text) {
+  return text.replace(/GPU (\d)/g, "GPU\u00a0$1");
 }
 
 export function upper(text) {

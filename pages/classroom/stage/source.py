@@ -44,7 +44,8 @@ def stage_assets() -> dict[str, str]:
 def projector_page(code: str, url_of: UrlOf) -> str:
     """The projector's page: nothing in it but the code, and where to ask."""
     pictures = "".join(f'<template id="sil-{name}">{silhouette_svg(name)}</template>' for name in SILHOUETTES)
-    return _filled("projector.html", code, url_of, ("lanes.css", "lanes.js", "projector.css", "projector.js")).replace("{silhouettes}", pictures)
+    page = _filled("projector.html", code, url_of, ("lanes.css", "lanes.js", "projector.css", "projector.js"))
+    return page.replace("{silhouettes}", pictures)
 
 
 def console_page(code: str, url_of: UrlOf) -> str:
@@ -59,7 +60,8 @@ def font_face() -> str:
     files = sorted(folder.glob("SourceSansVF-Upright*.woff2"))
     if not files:
         return ""
-    return f'@font-face {{ font-family: "Source Sans"; font-weight: 200 900; font-display: swap; src: url("../static/media/{files[0].name}"); }}\n'
+    source = f'url("../static/media/{files[0].name}")'
+    return f'@font-face {{ font-family: "Source Sans"; font-weight: 200 900; font-display: swap; src: {source}; }}\n'
 
 
 def _filled(name: str, code: str, url_of: UrlOf, assets: tuple[str, ...]) -> str:
