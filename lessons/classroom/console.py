@@ -5,9 +5,9 @@ Owns the console's view and the suggestion. Must not store or act.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from lessons.classroom.analysis import FEWEST
 from lessons.classroom.memory import LiveClass
 from lessons.classroom.model import ClassState, Place, Round
 from lessons.classroom.states import VOTING, ahead, back_place, next_place, skip_place
@@ -15,8 +15,6 @@ from lessons.classroom.views import LETTERS, latest_round, shared_view
 from lessons.evidence import Recordings
 from lessons.model import Lesson
 
-FEWEST = 5
-"""No share and no suggestion of fewer votes: it would be about persons."""
 HINT_BELOW_PCT = 35
 GO_ON_ABOVE_PCT = 70
 
@@ -38,6 +36,7 @@ def console_base(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
         "predicted": dict(live.counts(state.item_no, "predict")),
         "suggestion": None if lesson is None else suggestion(live, lesson),
         "key_id": None if lesson is None else lesson.key.id,
+        "warning": "The lesson of this item is no longer there. Go on, or end the class." if state.lesson_id and lesson is None else "",
         "notes": state.notes.get(str(state.item_no), ""),
         "back": None if back is None else back.state, "next": None if after is None else after.state,
         "skip": None if skip is None else skip.state, "go_to": list(ahead(here, state.order)), "order": state.order,
@@ -107,8 +106,3 @@ def may_reopen(state: ClassState) -> bool:
 
 def _pct(part: int, whole: int) -> float | None:
     return round(100 * part / whole, 1) if whole >= FEWEST else None
-
-
-def right_counts(counts: Mapping[str, int], lesson: Lesson) -> tuple[int, int]:
-    """Right votes, and all."""
-    return counts.get(lesson.key.id, 0), sum(counts.values())

@@ -31,8 +31,10 @@ class LiveClass:
     log: deque[Line] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
     stamp: int = field(default_factory=lambda: next(_stamps))
     """Another one with everything that may change a view."""
-    looked_s: float = 0.0
-    """Monotonic; when the store was asked last."""
+    look_s: float = 0.0
+    """Monotonic; when to ask the store again."""
+    looking: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the one who asks it."""
     views: dict[str, tuple[int, Any, dict[str, Any]]] = field(default_factory=dict)
     """Role -> stamp, lesson and view."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -80,10 +82,12 @@ class LiveClass:
                 self._line = max(self._line, *(line.id for line in fresh))
                 self._changed()
 
-    def person(self, participant_id: int) -> tuple[str, Participant] | None:
-        """With the hash of their token."""
+    def change_person(self, person: Participant) -> None:
+        """`set_person` of somebody who is here. Somebody from another replica comes with the next look at the store."""
         with self.lock:
-            return next(((key, person) for key, person in self.people.items() if person.id == participant_id), None)
+            known = next((key for key, known in self.people.items() if known.id == person.id), None)
+            if known is not None:
+                self.set_person(known, person)
 
     def present(self) -> list[Participant]:
         """All but those who were removed."""

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lessons.model import Silhouette
 
+RACERS = 4
 PUBLIC = ("run_id", "title", "odd_rank", "metric", "mode", "recorded_words", "paused", "prediction", "sentence")
 """What every screen may know; which cause it is stays here."""
 
@@ -37,4 +38,11 @@ def shown_run(fields: Any) -> dict[str, Any]:
         return ShownRun.model_validate(fields).model_dump()
     except ValidationError as error:
         first = error.errors()[0]
-        raise ValueError(f"run.{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from None
+        raise ValueError(f"{'.'.join(['run', *map(str, first['loc'])])[:80]}: {first['msg']}") from None
+
+
+def shown_race(racers: Any) -> tuple[dict[str, Any], ...]:
+    """Each of `racers` as `shown_run`. Raises ValueError."""
+    if not isinstance(racers, (list, tuple)) or len(racers) > RACERS:
+        raise ValueError(f"race: must be a list of at most {RACERS} runs")
+    return tuple(shown_run(racer) for racer in racers)

@@ -7,7 +7,7 @@ Owns the order. Must not know votes, lessons or time.
 
 from __future__ import annotations
 
-from lessons.classroom.model import STATE_WORDS, Order, Place, Round, State
+from lessons.classroom.model import Order, Place, Round, State
 
 _ITEM: tuple[State, ...] = ("vote", "votes", "discuss", "revote", "predict", "experiments", "key", "explanation")
 _KEY_FIRST: tuple[State, ...] = ("vote", "votes", "discuss", "revote", "predict", "key", "experiments", "explanation")
@@ -18,6 +18,8 @@ VOTING: dict[State, Round] = {"vote": "first", "revote": "second", "predict": "p
 """What can be voted on in a state."""
 REVEALS: frozenset[State] = frozenset({"key", "explanation"})
 """States that put the key on screen."""
+WITH_RUNS: frozenset[State] = frozenset({"experiments", "key", "explanation"})
+"""States in which runs are on the screens."""
 
 
 def chain(order: Order) -> tuple[State, ...]:
@@ -73,8 +75,3 @@ def back_place(trail: tuple[Place, ...], keys_seen: tuple[int, ...]) -> Place | 
         return None
     last = trail[-1]
     return None if last.state in VOTING and last.item_no in keys_seen else last
-
-
-def refusal(state: State, wanted: State) -> str:
-    """Why one cannot go there, for the instructor."""
-    return f"state={wanted!r}: cannot be reached from {STATE_WORDS[state]!r} now"

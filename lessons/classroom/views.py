@@ -14,15 +14,15 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from lessons.classroom.analysis import most_voted
 from lessons.classroom.memory import LiveClass
 from lessons.classroom.model import ClassState, Round, State
 from lessons.classroom.shown import PUBLIC
-from lessons.classroom.states import VOTING
+from lessons.classroom.states import VOTING, WITH_RUNS
 from lessons.model import SILHOUETTES, Cause, Lesson
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 AFTER_THE_VOTES: frozenset[State] = frozenset({"predict", "experiments", "key", "explanation"})
-WITH_RUNS: frozenset[State] = frozenset({"experiments", "key", "explanation"})
 
 
 def shared_view(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
@@ -57,26 +57,25 @@ def audience_me(live: LiveClass, token_hash: str) -> dict[str, Any] | None:
 
 
 def projector_picture(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
-    """What the projector shows while it is not frozen."""
+    """What the projector shows while it is not frozen, without names."""
+    voting = VOTING.get(live.state.state)
+    answered = 0 if voting is None else live.phones(live.state.item_no, voting).total()
+    return {"role": "projector", **shared_view(live, lesson), "answered": answered, "joined": len(live.present())}
+
+
+def projector_base(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
+    """What the projector shows: the picture of before while it is frozen. Names go at once, whatever is frozen."""
     state = live.state
-    view = {"role": "projector", **shared_view(live, lesson)}
-    voting = VOTING.get(state.state)
-    view |= {"answered": 0 if voting is None else live.phones(state.item_no, voting).total(), "joined": len(live.present())}
+    picture = projector_picture(live, lesson) if state.frozen is None else dict(state.frozen)
+    view = {**picture, "version": state.version, "blank": state.blank, "frozen": state.frozen is not None}
     if state.show_names:
         view["names"] = [person.nickname for person in live.present() if person.nickname and not person.hidden]
     return view
 
 
-def projector_base(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
-    """What the projector shows: the picture of before while it is frozen."""
-    state = live.state
-    picture = projector_picture(live, lesson) if state.frozen is None else dict(state.frozen)
-    return {**picture, "version": state.version, "blank": state.blank, "frozen": state.frozen is not None}
-
-
 def predicted_cause(live: LiveClass, lesson: Lesson | None) -> Cause | None:
     """The cause whose picture the class predicts: that of the option with the most votes; None where nobody has voted."""
-    option = None if lesson is None else lesson.option(_most(_latest(live)) or "")
+    option = None if lesson is None else lesson.option(most_voted(_latest(live)) or "")
     return None if lesson is None or option is None else lesson.cause(option.causes[0])
 
 
@@ -91,11 +90,6 @@ def latest_round(live: LiveClass) -> Round:
 
 def _latest(live: LiveClass) -> Counter[str]:
     return live.counts(live.state.item_no, latest_round(live))
-
-
-def _most(counts: Counter[str]) -> str | None:
-    """With the most votes; of several, the first in the alphabet of ids, so that all screens agree."""
-    return min(counts, key=lambda choice: (-counts[choice], choice)) if counts else None
 
 
 def _item(state: ClassState, lesson: Lesson) -> dict[str, Any]:
@@ -137,7 +131,7 @@ def _run(live: LiveClass, lesson: Lesson | None, run: Mapping[str, Any] | None) 
     cause = predicted_cause(live, lesson)
     shown = {name: run[name] for name in PUBLIC}
     if shown["prediction"] is None and cause is not None and run["cause_id"] == cause.id:
-        shown["prediction"] = _most(live.counts(live.state.item_no, "predict"))
+        shown["prediction"] = most_voted(live.counts(live.state.item_no, "predict"))
     return shown
 
 

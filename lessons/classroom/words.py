@@ -50,6 +50,8 @@ def clean_nickname(nickname: str | None) -> str | None:
     """As it is kept; None for none. Raises ValueError for one that is too long, unreadable or does something else than be read."""
     if nickname is None:
         return None
+    if not isinstance(nickname, str):
+        raise ValueError("nickname: must be text")
     text = " ".join(unicodedata.normalize("NFC", nickname[: 20 * LONGEST_NICKNAME]).split(" ")).strip(" ")
     if not text:
         return None
@@ -73,9 +75,11 @@ def clean_line(name: str, text: str, longest: int) -> str:
 
 def clean_note(text: str) -> str:
     """An instructor's own text, with line feeds. Raises ValueError where it is too long or cannot be kept."""
+    if not isinstance(text, str):
+        raise ValueError("text: must be text")
     note = text.replace("\r\n", "\n").strip()
     if len(note) > LONGEST_NOTE or _unseen(note.replace("\n", " ").replace("\t", " ")):
-        raise ValueError(f"notes: must be at most {LONGEST_NOTE} characters, without control characters")
+        raise ValueError(f"text: must be at most {LONGEST_NOTE} characters, without control characters")
     return note
 
 
