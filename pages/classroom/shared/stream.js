@@ -28,7 +28,7 @@ export class ClassStream {
         take(event);
       });
     hear("class", (event) => this.takeView(JSON.parse(event.data)));
-    hear("shown", (event) => this.later(() => this.startRun(JSON.parse(event.data).run_id)));
+    hear("shown", (event) => this.later(() => this.startRun(JSON.parse(event.data))));
     for (const name of RUN_EVENTS) hear(name, (event) => this.later(() => this.takeRun(name, event)));
     this.source.onopen = () => this.setLost(false);
     this.source.onerror = () => this.lose();
@@ -39,18 +39,23 @@ export class ClassStream {
     this.on.view?.(view);
   }
 
-  startRun(runId) {
-    this.run = runId ? { id: runId, events: [], take: null, number: (this.run?.number ?? 0) + 1 } : null;
+  // `showing` counts: the same run shown once more is another one. After a loss the same showing may be told from its beginning.
+  startRun({ run_id: runId, showing = (this.run?.number ?? 0) + 1 }) {
+    if (runId && this.run?.id === runId && this.run.number === showing) return;
+    this.run = runId ? { id: runId, number: showing, events: [], last: 0, take: null } : null;
     this.on.shown?.(runId);
   }
 
   takeRun(name, event) {
-    if (!this.run) return;
-    // "version.run.event": the run's own number is the last one; an event without a number has none in the run either.
+    const { run } = this;
+    if (!run) return;
+    // "version.showing.number": an event without a number, as the place in the queue, has none in the run either.
     const id = Number(event.lastEventId.split(".")[2]) || 0;
+    if (name !== "state" && id && id <= run.last) return;
+    run.last = Math.max(run.last, id);
     const entry = [id, name, JSON.parse(event.data)];
-    this.run.events.push(entry);
-    this.run.take?.(...entry);
+    run.events.push(entry);
+    run.take?.(...entry);
     this.on.event?.(name, entry[2]);
   }
 

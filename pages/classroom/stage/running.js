@@ -3,6 +3,7 @@
 
 import { html, setAttribute, setText, show } from "../../components/lanes/dom.js";
 import { picture } from "./pictures.js";
+import { Race } from "./race.js";
 import { percent, unbroken, upper } from "./scenes.js";
 
 export function experiments(root, view, { stream, lanes }) {
@@ -17,7 +18,8 @@ export function experiments(root, view, { stream, lanes }) {
   const title = html("h1", "", head);
   const badge = html("strong", "pj-badge", head);
   const waiting = html("p", "pj-waiting", stage, "The run begins in a moment.");
-  const place = html("div", "pj-lanes", stage);
+  const lanesPlace = html("div", "pj-lanes", stage);
+  const race = new Race(stage);
   let live = null;
   let showing = "";
   let connect = null;
@@ -29,14 +31,17 @@ export function experiments(root, view, { stream, lanes }) {
     setAttribute(root, "data-over", Boolean(end));
   };
   const update = (now) => {
-    const { run } = now;
+    const racers = now.race ?? [];
+    const run = racers.length ? null : now.run;
     fillSide(now);
-    setText(title, unbroken(run?.title ?? ""));
+    setText(title, racers.length ? "The race: one epoch of the same data" : unbroken(run?.title ?? ""));
+    show(race.box, Boolean(racers.length));
+    if (racers.length) race.show(racers, now.frozen);
     setText(badge, !run ? "" : run.mode === "recorded" ? run.recorded_words || "Recorded" : "Live");
     setAttribute(badge, "data-mode", run?.mode ?? "");
     show(badge, Boolean(run));
-    show(waiting, !run);
-    show(place, Boolean(run));
+    show(waiting, !run && !racers.length);
+    show(lanesPlace, Boolean(run));
     const known = stream.run?.id === run?.run_id ? `${run?.run_id} ${stream.run?.number}` : "";
     if (run && known && known !== showing) {
       showing = known;
@@ -51,9 +56,13 @@ export function experiments(root, view, { stream, lanes }) {
       paused: run.paused || now.frozen, controls: false, compact: false, sticky: false, connect, onAction: tellEnd,
     };
     if (live) live.update(options);
-    else lanes().then((mount) => { live ??= place.isConnected ? mount(place, options) : null; });
+    else lanes().then((mount) => { live ??= lanesPlace.isConnected ? mount(lanesPlace, options) : null; });
   };
-  return Object.assign(update, { destroy: () => live?.destroy() });
+  const destroy = () => {
+    live?.destroy();
+    race.destroy();
+  };
+  return Object.assign(update, { destroy });
 }
 
 function predicted(side, view) {

@@ -52,7 +52,7 @@ export function votes(root, view) {
   const { item } = view;
   const discuss = view.state === "discuss";
   heading(root, discuss ? "Talk it over with your neighbour" : item.title, discuss ? place(item) : "The votes");
-  if (discuss) html("p", "pj-asked", root, "Find somebody who chose otherwise, and convince each other.");
+  if (discuss) html("p", "pj-asked pj-least", root, "Find somebody who chose otherwise, and convince each other.");
   else html("p", "pj-asked pj-less", root, item.question);
   return bars(root, view);
 }
