@@ -249,7 +249,9 @@ export function twice(label, sure, parent, act) {
 export function log(root) {
   const section = panel(root, "log", "What happened");
   const list = html("ol", "cn-list", section);
-  list.setAttribute("role", "log");
+  list.tabIndex = 0; // it scrolls
+  list.setAttribute("aria-live", "polite");
+  list.setAttribute("aria-labelledby", "cn-log-h");
   const fillRows = rows(list, (line) => {
     const node = html("li", "");
     html("time", "", node, when(line.at_s));
