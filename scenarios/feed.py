@@ -10,18 +10,18 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scenarios.analysis.trace import trace_lines
 from scenarios.record import csv_lines
 from scenarios.run_folder import RUN_ID
 from scenarios.runs import Run, Runs
-from scenarios.tail import Hub, Tail, Viewer
+from scenarios.tail import Hub, Viewer
 
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 STREAM_HEADERS = {**HEADERS, "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
@@ -31,11 +31,15 @@ RETRY_MS = 2_000
 CHUNK_BYTES = 65_536
 FILES_WANTED = 65_536
 
+AnyViewer = TypeVar("AnyViewer", bound=Viewer, contravariant=True)
 
-def live_routes(runs: Runs, *, health: Callable[[], dict[str, Any]] | None = None) -> list[Route]:
+
+def live_routes(
+    runs: Runs, *, health: Callable[[], dict[str, Any]] | None = None, by_class: Callable[[Hub], ASGIApp] | None = None
+) -> list[Route]:
     """Routes of everything a run shows without Streamlit: /healthz, /live, /runs/ID/trace.json, /runs/ID/samples.csv.
 
-    `health` says what /healthz answers, where the server knows of more than its runs.
+    `health` says what /healthz answers, where the server knows of more than its runs. `by_class` makes what answers /live?class=CODE.
     """
     _raise_file_limit()
     exports = _Exports(runs)
@@ -45,7 +49,7 @@ def live_routes(runs: Runs, *, health: Callable[[], dict[str, Any]] | None = Non
 
     return [
         Route("/healthz", healthz, methods=["GET"]),
-        Route("/live", LiveFeed(runs), methods=["GET"]),
+        Route("/live", LiveFeed(runs, by_class), methods=["GET"]),
         Route("/runs/{run_id}/trace.json", exports.trace, methods=["GET"]),
         Route("/runs/{run_id}/samples.csv", exports.samples, methods=["GET"]),
     ]
@@ -57,18 +61,15 @@ class LiveFeed:
     A plain one rather than a response class: with 1,000 viewers each layer between the tail and the socket counts.
     """
 
-    def __init__(self, runs: Runs) -> None:
+    def __init__(self, runs: Runs, by_class: Callable[[Hub], ASGIApp] | None = None) -> None:
         self._hub = Hub(runs)
+        self._by_class = by_class(self._hub) if by_class else None
         self._total_limit = runs.settings.viewers_limit
         self._client_limit = runs.settings.viewers_per_client_limit
         self._clients: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
-        run_id = request.query_params.get("run", "")
-        if not run_id:
-            await _text(400, "Which run? Ask for /live?run=ID.")(scope, receive, send)
-            return
         client = request.client.host if request.client else ""
         refusal = self._refusal(client)
         if refusal is not None:
@@ -76,19 +77,34 @@ class LiveFeed:
             return
         self._clients[client] += 1
         try:
-            tail = await self._hub.open(run_id) if RUN_ID.fullmatch(run_id) else None
-            if tail is None:
-                await _text(404, "There is no such run. It may have been removed to make room.")(scope, receive, send)
-                return
-            seen = _event_id(request.headers.get("last-event-id", ""))
-            if tail.over and seen and seen >= tail.last_id:
-                await Response(status_code=204, headers=HEADERS)(scope, receive, send)  # tells EventSource not to come back
-                return
-            await _stream(tail, Viewer(tail.position_after(seen)), scope, receive, send)
+            if self._by_class is not None and "class" in request.query_params:
+                await self._by_class(scope, receive, send)
+            else:
+                await self._by_run(request, receive, send)
         finally:
             self._clients[client] -= 1
             if not self._clients[client]:
                 del self._clients[client]
+
+    async def _by_run(self, request: Request, receive: Receive, send: Send) -> None:
+        scope, run_id = request.scope, request.query_params.get("run", "")
+        if not run_id:
+            await _text(400, "Which run? Ask for /live?run=ID.")(scope, receive, send)
+            return
+        tail = await self._hub.open(run_id) if RUN_ID.fullmatch(run_id) else None
+        if tail is None:
+            await _text(404, "There is no such run. It may have been removed to make room.")(scope, receive, send)
+            return
+        seen = _event_id(request.headers.get("last-event-id", ""))
+        if tail.over and seen and seen >= tail.last_id:
+            await Response(status_code=204, headers=HEADERS)(scope, receive, send)  # tells EventSource not to come back
+            return
+        viewer = Viewer(tail.position_after(seen))
+        tail.viewers.add(viewer)
+        try:
+            await stream(tail, viewer, scope, receive, send)
+        finally:
+            tail.viewers.discard(viewer)
 
     def _refusal(self, client: str) -> Response | None:
         if self._hub.closing:
@@ -100,7 +116,18 @@ class LiveFeed:
         return None
 
 
-async def _stream(tail: Tail, viewer: Viewer, scope: Scope, receive: Receive, send: Send) -> None:
+class Source(Protocol[AnyViewer]):
+    """What a stream is fed from. It wakes the viewers it has something for."""
+
+    over: bool
+    """Nothing follows what `take` has still to give."""
+
+    def take(self, viewer: AnyViewer) -> bytes:
+        """Everything `viewer` has not been given yet."""
+
+
+async def stream(source: Source[AnyViewer], viewer: AnyViewer, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with what `source` has for `viewer`, as server-sent events, until it is over or the viewer has left."""
     headers = [(name.lower().encode(), value.encode()) for name, value in STREAM_HEADERS.items()]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     if scope["method"] == "HEAD":
@@ -108,16 +135,15 @@ async def _stream(tail: Tail, viewer: Viewer, scope: Scope, receive: Receive, se
         return
     viewer.task = asyncio.current_task()
     watcher = asyncio.create_task(_watch_for_leaving(receive, viewer))
-    tail.viewers.add(viewer)
     try:
         await send({"type": "http.response.body", "body": b"retry: %d\n\n" % RETRY_MS, "more_body": True})
         while not viewer.gone:
-            chunk = tail.take(viewer)
+            chunk = source.take(viewer)
             if chunk:
                 viewer.sending_since_s = time.monotonic()
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 viewer.sending_since_s = None
-            elif tail.over:
+            elif source.over:
                 break
             else:
                 await viewer.wait()
@@ -126,7 +152,6 @@ async def _stream(tail: Tail, viewer: Viewer, scope: Scope, receive: Receive, se
         if not viewer.gone:  # not ours: the server is closing
             raise
     finally:
-        tail.viewers.discard(viewer)
         watcher.cancel()
 
 

@@ -48,11 +48,43 @@ class Settings(BaseModel):
     """Run each experiment once in the background of a fresh server, so that recordings and the evidence tables are there at once."""
     preview: bool = False
     """Show unfinished lessons, their faults and every stage to everybody: for writing lessons, set by `python -m lessons preview`."""
+    instructor_key: str = Field(default="", repr=False)
+    """What an instructor signs in with, at least 12 characters; without one the server makes one, keeps it and prints it."""
+    instructors: str = ""
+    """E-mail addresses, separated by commas, of those who are instructors when signed in by OpenID Connect."""
+    public_url: str = ""
+    """Where phones reach this server, for the QR code of a class: `http://192.168.1.20:8501`; without it the address of the console."""
+    participants_limit: int = Field(default=1_000, ge=1, le=10_000)
+    """Participants of one class."""
+    joins_per_client_limit: int = Field(default=500, ge=1, le=10_000)
+    """Participants of one class from one network address. A class often shares one."""
 
     @field_validator("lessons_dir", mode="before")
     @classmethod
     def _no_folder(cls, value: object) -> object:
         return None if value == "" else value
+
+    @field_validator("instructor_key")
+    @classmethod
+    def _hard_to_guess(cls, value: str) -> str:
+        if value and not re.fullmatch(r"[!-~]{12,256}", value):
+            raise ValueError("must be 12 to 256 visible characters without spaces")
+        return value
+
+    @field_validator("instructors")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        found = [part.strip().casefold() for part in value.split(",") if part.strip()]
+        if not all(re.fullmatch(r"[^\s@]{1,64}@[^\s@]{1,255}", part) for part in found):
+            raise ValueError("must be e-mail addresses, separated by commas")
+        return ",".join(found)
+
+    @field_validator("public_url")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        if value and not re.fullmatch(r"https?://[!-~]{1,200}", value):
+            raise ValueError("must begin with http:// or https:// and hold no spaces")
+        return value.rstrip("/")
 
     @field_validator("collect_token")
     @classmethod
@@ -69,7 +101,7 @@ class Settings(BaseModel):
         return re.sub(r"^postgres://", "postgresql://", value)
 
 
-SECRETS = ("collect_token", "database_url")
+SECRETS = ("collect_token", "database_url", "instructor_key")
 """Never printed, not even where they are refused."""
 
 

@@ -234,11 +234,15 @@ class Hub:
     def _close(self) -> None:
         self.closing = True
 
-    async def open(self, run_id: str) -> Tail | None:
-        """The run's tail, with what is on record read in; None for an unknown run."""
-        if not self._listening:  # only now has the server put its own handlers in place
+    def listen(self) -> None:
+        """Hear that the server is to end; from the first stream on, for only then has the server put its own handlers in place."""
+        if not self._listening:
             self._listening = True
             on_exit_signal(self._close)
+
+    async def open(self, run_id: str) -> Tail | None:
+        """The run's tail, with what is on record read in; None for an unknown run."""
+        self.listen()
         tail = self._tails.get(run_id) or self._finished.get(run_id)
         if tail is not None:
             return tail
