@@ -36,17 +36,21 @@ class FrontDoor:
     """ASGI middleware: writes `head_script`, the app's title and its stylesheet into every HTML answer."""
 
     def __init__(
-        self, app: ASGIApp, *, page_names: Sequence[str], title: str, style: str, is_dead: Callable[[str], bool] = lambda token: False
+        self, app: ASGIApp, *, page_names: Sequence[str], title: str, style: str, is_dead: Callable[[str], bool] = lambda token: False,
+        apart: re.Pattern[str] | None = None,
     ) -> None:
-        """`is_dead` tells a learner's token under which nothing may be kept again: its browser gets another one."""
+        """`apart`: paths of pages that bring all they need, and allow no script or style in them. `is_dead` tells a learner's token under
+        which nothing may be kept again: its browser gets another one.
+        """
         self._app = app
         self._is_dead = is_dead
+        self._apart = apart
         self._head = head_script(page_names).encode()
         self._style = f"<style>{style}</style>".encode()
         self._title = f"<title>{title}</title>".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or (self._apart and self._apart.search(scope["path"])):
             await self._app(scope, receive, send)
             return
         if any(name == b"accept" and b"text/html" in value for name, value in scope["headers"]):

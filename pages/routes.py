@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,12 @@ from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from lessons import NoLessonsError, load_lessons
+from lessons.classroom import close_classroom
 from lessons.experiments import shown_experiments
 from lessons.learning import close_learning, get_learning
 from lessons.store import StoreError
+from pages.classroom.instructor import get_instructors
+from pages.classroom.routes import ClassRoutes
 from pages.continue_link import continue_routes
 from pages.front_door import FrontDoor
 from pages.static_files import StaticFiles
@@ -35,16 +39,25 @@ from scenarios.sweeps import get_sweeps
 PAGE_NAMES = ("course", "lesson", "mystery", "progress", "teach", "finder", "symptoms", "lab", "how", "machine")
 """Addresses of the pages in navigation.py, but for the first one."""
 
+CLASS_PAGES = re.compile(r"/(c|class|class-assets|instructor)(/|$)")
+"""Addresses of the pages of a class, which have no Streamlit in them."""
+
 STYLE = Path(__file__).with_name("theme.css")
 
 COLLECT_EVERY_S = 20.0
 """Streamlit's own collection after every script run is switched off in config.toml."""
 
 
+_classes: ClassRoutes | None = None
+
+
 def routes() -> list[BaseRoute]:
     """Everything that is served without a Streamlit session."""
+    global _classes
+    _classes = ClassRoutes(load_settings())
     return [
-        *live_routes(get_runs(), health=health), *collect_routes(get_runs()), *continue_routes(lambda: get_learning().learners),
+        *live_routes(get_runs(), health=health, by_class=_classes.feed.on), *collect_routes(get_runs()),
+        *continue_routes(lambda: get_learning().learners), *_classes.routes(),
     ]
 
 
@@ -71,7 +84,8 @@ def middleware() -> list[Middleware]:
     """What every request passes."""
     style = STYLE.read_text(encoding="utf-8")
     door = Middleware(
-        FrontDoor, page_names=PAGE_NAMES, title="Shardlab", style=style, is_dead=lambda token: get_learning().learners.is_dead(token)
+        FrontDoor, page_names=PAGE_NAMES, title="Shardlab", style=style, is_dead=lambda token: get_learning().learners.is_dead(token),
+        apart=CLASS_PAGES,
     )
     return [Middleware(StaticFiles), door]
 
@@ -88,13 +102,25 @@ async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
     if runs.settings.measure_at_start:
         runs.measure_in_background(_experiments())
     collector = asyncio.create_task(_collect())
+    await asyncio.to_thread(_tell_key)
     try:
         yield None
     finally:
         collector.cancel()
+        if _classes is not None:
+            await _classes.close()
         await asyncio.to_thread(get_sweeps().close)
         await asyncio.to_thread(runs.close)
+        close_classroom()
         close_learning()
+
+
+def _tell_key() -> None:
+    """Whoever starts the server is told how instructors sign in; a key that they chose themselves is not repeated."""
+    settings = load_settings()
+    key = "the key in SHARDLAB_INSTRUCTOR_KEY" if settings.instructor_key else f"the key {get_instructors().key}"
+    where = settings.public_url or f"http://localhost:{st.get_option('server.port')}"
+    print(f"  Instructors sign in at {where}/teach with {key}", flush=True)
 
 
 def _experiments() -> Iterator[RunConfig]:

@@ -17,7 +17,7 @@ from typing import Any
 from lessons.classroom.analysis import most_voted
 from lessons.classroom.memory import LiveClass
 from lessons.classroom.model import ClassState, Round, State
-from lessons.classroom.shown import PUBLIC
+from lessons.classroom.shown import PUBLIC, RACING
 from lessons.classroom.states import VOTING, WITH_RUNS
 from lessons.model import SILHOUETTES, Cause, Lesson
 
@@ -33,7 +33,7 @@ def shared_view(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
         "item": None if lesson is None else _item(state, lesson),
         "closes_s": state.closes_s, "round": VOTING.get(state.state) if lesson else None, "may_vote": False,
         "votes": _votes(live), "predictions": _predictions(live), "predict": _predict(live, lesson),
-        "run": _run(live, lesson, state.run), "race": [_run(live, lesson, racer) for racer in state.race] if _runs(state) else None,
+        "run": _run(live, lesson, state.run), "race": _race(live, lesson),
         "key": _key(state, lesson), "explanation": _explanation(state, lesson),
     }
 
@@ -121,8 +121,10 @@ def _predict(live: LiveClass, lesson: Lesson | None) -> dict[str, Any] | None:
     return {"cause_title": None if cause is None else cause.title, "choices": choices}
 
 
-def _runs(state: ClassState) -> bool:
-    return state.state in WITH_RUNS and bool(state.race)
+def _race(live: LiveClass, lesson: Lesson | None) -> list[dict[str, Any]] | None:
+    if live.state.state not in WITH_RUNS or not live.state.race:
+        return None
+    return [{**(_run(live, lesson, racer) or {}), **{name: racer[name] for name in RACING}} for racer in live.state.race]
 
 
 def _run(live: LiveClass, lesson: Lesson | None, run: Mapping[str, Any] | None) -> dict[str, Any] | None:

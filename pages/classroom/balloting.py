@@ -1,0 +1,82 @@
+"""Votes on their way to the store: one after the other for each participant, hundreds at once for a room.
+
+A phone that gives up waiting sends again, and may have another choice by then: the older request must not be carried out after the newer
+one. Owns that order and how long an answer may take. What a vote is belongs to `lessons.classroom`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from lessons.classroom import Classroom, Receipt
+from pages.classroom.door import Refusal
+
+THREADS = 24
+"""Writers that wait for the store together share a commit (`lessons.store.writers`)."""
+ANSWER_LIMIT_S = 6.0
+"""Before a phone loses patience; what is under way then may still be recorded, and is acknowledged when it is sent again."""
+WAITING_LIMIT = 4_000
+
+Cast = tuple[Receipt, dict[str, Any]]
+"""What a vote is acknowledged with, and what the participant sees of their own now."""
+
+
+@dataclass(kw_only=True, eq=False)
+class _Turn:
+    """The requests of one participant that are under way."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    latest: int = 0
+    waiting: int = 0
+
+
+class Ballots:
+    """Lives in one event loop."""
+
+    def __init__(self, classroom: Callable[[], Classroom]) -> None:
+        self._classroom = classroom
+        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="vote")
+        self._turns: dict[tuple[str, str], _Turn] = {}
+        self._waiting = 0
+
+    async def cast(self, code: str, token: str, *, round: str, choice: str, item_no: int) -> Cast:
+        """Acknowledged only after it is in the store. Raises what the class refuses, and Refusal where it takes too long."""
+        if self._waiting >= WAITING_LIMIT:
+            raise _busy()
+        turn = self._turns.setdefault((code, token), _Turn())
+        turn.latest += 1
+        number = turn.latest
+        casting = asyncio.ensure_future(self._in_turn(turn, number, (code, token), round, choice, item_no))
+        try:
+            return await asyncio.wait_for(asyncio.shield(casting), ANSWER_LIMIT_S)
+        except TimeoutError:
+            casting.add_done_callback(lambda late: late.cancelled() or late.exception())
+            raise _busy() from None
+
+    async def _in_turn(self, turn: _Turn, number: int, key: tuple[str, str], round: str, choice: str, item_no: int) -> Cast:
+        turn.waiting += 1
+        self._waiting += 1
+        try:
+            async with turn.lock:
+                if number != turn.latest:
+                    raise Refusal(409, "superseded", "A later vote of yours came in.")
+                return await asyncio.get_running_loop().run_in_executor(self._threads, self._cast, key, round, choice, item_no)
+        finally:
+            turn.waiting -= 1
+            self._waiting -= 1
+            if not turn.waiting:
+                self._turns.pop(key, None)
+
+    def _cast(self, key: tuple[str, str], round: str, choice: str, item_no: int) -> Cast:
+        code, token = key
+        classroom = self._classroom()
+        receipt = classroom.vote(code, token, round=round, choice=choice, item_no=item_no)
+        return receipt, classroom.audience_me(code, token)
+
+
+def _busy() -> Refusal:
+    return Refusal(503, "busy", "Votes are coming in faster than they can be kept. Yours is sent again in a moment.", retry_s=1)

@@ -1,0 +1,301 @@
+"""The runs that a class is shown: started for everybody, paused, shown again, raced; and the recording where a live one does not come.
+
+    await conductor.experiment(code, "c1", mode="live")
+
+A live run is on the screens at once, as "starting". Has it drawn nothing after two seconds, or cannot begin, the newest recording takes its
+place, labelled, and the console's log says why and what to do. A run that dies on screen is told there too. Owns these decisions and their
+words. Must not know HTTP or viewers. Lives in one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Literal
+
+from lessons.classroom import Classroom, ClassState
+from lessons.deep_links import KNOBS
+from lessons.experiments import Shown, shown_as
+from lessons.model import Lesson
+from lessons.store import StoreError
+from pages.classroom.racing import racers, unmeasured
+from scenarios.config import RunConfig
+from scenarios.record import read_events
+from scenarios.runs import Run, Runs
+
+Mode = Literal["live", "recorded"]
+FIX, RACE = "fix", "race"
+"""What can be put on the screens beside the causes of the present item."""
+WITH_RUNS = ("experiments", "key", "explanation")
+START_LIMIT_S = 2.0
+"""How long a class waits for the first sample."""
+LOOK_EVERY_S = 0.05
+WATCH_EVERY_S = 0.25
+RACE_LIMIT_S = 180.0
+
+log = logging.getLogger("shardlab.classroom")
+
+
+class Conductor:
+    """Of all classes of this process."""
+
+    def __init__(
+        self, runs: Callable[[], Runs], classroom: Callable[[], Classroom], ask: Callable[..., Awaitable[Any]],
+        urge: Callable[[str], None], *, start_limit_s: float = START_LIMIT_S,
+    ) -> None:
+        """`urge` has the screens of a class told at once."""
+        self._runs = runs
+        self._classroom = classroom
+        self._ask = ask
+        self._urge = urge
+        self._start_limit_s = start_limit_s
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def experiment(self, code: str, what: str, *, mode: Mode = "live", knobs: Mapping[str, Any] | None = None) -> None:
+        """Put a cause of the present item on all screens, or FIX or RACE. Raises ValueError where that is not possible now."""
+        state, lesson = await self._at(code)
+        self._forget(code, state)
+        if what == RACE:
+            await self._race(code, lesson)
+            return
+        shown = _experiment(lesson, what)
+        config = _turned(lesson, shown, knobs)
+        fields = {
+            "title": "The healthy script" if what == FIX else shown.title, "odd_rank": shown.odd_rank, "metric": shown.metric,
+            "sentence": "" if what == FIX else _shows(lesson, what), "cause_id": None if what == FIX else what,
+            "showing": 1 + (state.run or {}).get("showing", 0),
+        }  # fmt: skip
+        if mode == "recorded":
+            if not await self._show_recording(code, fields, lesson, shown, config):
+                raise ValueError(f"There is no recording of “{fields['title']}” on this server yet; run it live.")
+            return
+        starting = asyncio.ensure_future(self._ask(self._runs().start, config, viewer=_viewer(code)))
+        try:
+            run: Run = await asyncio.wait_for(asyncio.shield(starting), self._start_limit_s)
+        except Exception as fault:  # whatever it is: the class goes on
+            why = str(fault) or f"it did not begin within {self._start_limit_s:g} s"
+            starting.add_done_callback(lambda late: self._give_up(code, late))
+            log.warning("class %s: a live run could not be started: %s", code, why)
+            await self._fall_back(code, fields, lesson, shown, config, why)
+            return
+        await self._show(code, {**fields, "run_id": run.run_id, "mode": "live"})
+        self._begin(code, self._follow(code, run, fields, lesson, shown))
+
+    async def pause(self, code: str, paused: bool) -> None:
+        """Hold the picture on all screens, or let it go on; a live run goes on meanwhile."""
+        state, _ = await self._at(code)
+        if state.run is None:
+            raise ValueError("No run is on the screens.")
+        await self._show(code, {**state.run, "paused": paused})
+
+    async def replay(self, code: str) -> None:
+        """Show the run that is on the screens once more, from its beginning."""
+        state, _ = await self._at(code)
+        if state.run is None:
+            raise ValueError("No run is on the screens.")
+        words = state.run["recorded_words"] or "Shown again"
+        again = {"mode": "recorded", "recorded_words": words, "paused": False, "showing": state.run["showing"] + 1}
+        await self._show(code, {**state.run, **again})
+
+    async def clear(self, code: str) -> None:
+        """Take the run off the screens."""
+        self._forget(code, (await self._at(code))[0])
+        await self._ask(self._classroom().act, code, "show_run")
+        self._urge(code)
+
+    async def look_after(self, code: str) -> None:
+        """A server that begins anew finds a class with a live run on its screens: follow it, or say what became of it."""
+        state: ClassState = await self._ask(self._classroom().state, code)
+        if state.run is None or state.run["mode"] != "live" or code in self._tasks:
+            return
+        run = await self._ask(self._runs().get, state.run["run_id"])
+        lesson = await self._ask(self._classroom().lesson, code)
+        if run is not None and lesson is not None:
+            self._begin(code, self._watch(code, run, state.run["title"], lesson))
+
+    async def close(self) -> None:
+        """Follow nothing any longer; the runs themselves end with the server."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    # What follows a start
+
+    async def _follow(self, code: str, run: Run, fields: Mapping[str, Any], lesson: Lesson, shown: Shown) -> None:
+        """Until it has drawn something; the recording takes its place where that takes too long."""
+        until_s = time.monotonic() + self._start_limit_s
+        while not await self._ask(_has_drawn, run):
+            now: Run | None = await self._ask(self._runs().get, run.run_id)
+            if now is None or now.over or time.monotonic() >= until_s:
+                why = _why(now) or f"it did not begin within {self._start_limit_s:g} s"
+                await self._ask(self._runs().stop, run.run_id, _viewer(code))
+                if await self._on_screen(code, run):
+                    await self._fall_back(code, fields, lesson, shown, run.config, why)
+                return
+            await asyncio.sleep(LOOK_EVERY_S)
+        await self._watch(code, run, fields["title"], lesson)
+
+    async def _watch(self, code: str, run: Run, title: str, lesson: Lesson) -> None:
+        """Until its end, which is told where it is none that was expected."""
+        while True:
+            now: Run | None = await self._ask(self._runs().get, run.run_id)
+            if now is None or now.over or not await self._on_screen(code, run):
+                break
+            await asyncio.sleep(WATCH_EVERY_S)
+        sentence = _why(now)
+        if sentence and await self._on_screen(code, run):
+            ready = await self._ask(self._runs().recording, run.config) is not None
+            todo = "Play the recording (P), or run it again." if ready else "Run it again; there is no recording of it here."
+            await self._note(code, f"“{title}” broke off: {sentence} {todo}", "bad")
+
+    async def _fall_back(self, code: str, fields: Mapping[str, Any], lesson: Lesson, shown: Shown, config: RunConfig, why: str) -> None:
+        title = fields["title"]
+        if await self._show_recording(code, {**fields, "showing": fields["showing"] + 1}, lesson, shown, config):
+            tone, todo = "warn", "Its recording is on the screens, labelled. Run it again to try once more."
+        else:
+            tone, todo = "bad", "There is no recording of it here: go on, or run it again in a moment."
+        await self._note(code, f"“{title}” could not be shown live: {_sentence(why)} {todo}", tone)
+
+    async def _show_recording(self, code: str, fields: Mapping[str, Any], lesson: Lesson, shown: Shown, config: RunConfig) -> bool:
+        """The newest recording of `config`; where there is none, that of the experiment without turned knobs. False for neither."""
+        plain = lesson.config_of(shown.name)
+        found: Run | None = await self._ask(self._runs().recording, config)
+        other = found is None and config.key != plain.key
+        if other:
+            found = await self._ask(self._runs().recording, plain)
+        if found is None:
+            return False
+        made = time.localtime(found.created_s)
+        words = f"Recorded here on {made.tm_mday} {time.strftime('%b', made)}" + (", with the usual knobs" if other else "")
+        await self._show(code, {**fields, "run_id": found.run_id, "mode": "recorded", "recorded_words": words})
+        return True
+
+    # The race
+
+    async def _race(self, code: str, lesson: Lesson) -> None:
+        ready = await self._ask(racers, lesson, self._runs())
+        left: list[RunConfig] = await self._ask(unmeasured, lesson, self._runs())
+        if ready:
+            await self._show_race(code, ready)
+        else:
+            await self._note(code, "The race was not recorded here yet: it is being run now, and shown when it is done.", "info")
+        if left:
+            self._begin(code, self._measure(code, lesson, left, shown=bool(ready)))
+
+    async def _measure(self, code: str, lesson: Lesson, configs: list[RunConfig], *, shown: bool) -> None:
+        """Run whole epochs at full speed, then show the race again."""
+        until_s = time.monotonic() + RACE_LIMIT_S
+        try:
+            for config in configs:
+                await self._ask(self._runs().start, config, viewer=_viewer(code), pace="fast")
+        except Exception as fault:
+            log.warning("class %s: the race could not be run: %s", code, fault)
+            if not shown:
+                await self._note(code, f"The race could not be run: {_sentence(str(fault))} Show the causes one by one.", "warn")
+            return
+        while await self._ask(unmeasured, lesson, self._runs()) and time.monotonic() < until_s:
+            await asyncio.sleep(WATCH_EVERY_S)
+        ready = await self._ask(racers, lesson, self._runs())
+        state: ClassState = await self._ask(self._classroom().state, code)
+        if ready and state.state in WITH_RUNS and (state.race or (not shown and state.run is None)):
+            await self._show_race(code, ready)
+
+    async def _show_race(self, code: str, ready: list[dict[str, Any]]) -> None:
+        await self._ask(self._classroom().act, code, "show_run", race=ready)
+        self._urge(code)
+
+    # Small things
+
+    async def _at(self, code: str) -> tuple[ClassState, Lesson]:
+        """The class and the lesson of its item. Raises ValueError where no run may be shown."""
+        state: ClassState = await self._ask(self._classroom().state, code)
+        lesson: Lesson | None = await self._ask(self._classroom().lesson, code)
+        if lesson is None or state.state not in WITH_RUNS:
+            raise ValueError("A run would give the vote away: it is shown from the experiments on.")
+        return state, lesson
+
+    async def _show(self, code: str, run: Mapping[str, Any]) -> None:
+        await self._ask(self._classroom().act, code, "show_run", run=dict(run))
+        self._urge(code)
+
+    async def _note(self, code: str, words: str, tone: str) -> None:
+        said = await self._ask(lambda: {line["words"] for line in self._classroom().console_view(code)["log"]}) if tone == "bad" else set()
+        if words not in said:  # a server that begins anew finds what it found before
+            await self._ask(self._classroom().note, code, words, tone)
+        self._urge(code)
+
+    async def _on_screen(self, code: str, run: Run) -> bool:
+        state: ClassState = await self._ask(self._classroom().state, code)
+        return state.run is not None and state.run["run_id"] == run.run_id and state.run["mode"] == "live"
+
+    def _forget(self, code: str, state: ClassState) -> None:
+        """The run before is followed no longer, and ends if it was ours."""
+        task = self._tasks.pop(code, None)
+        if task is not None:
+            task.cancel()
+        if state.run is not None and state.run["mode"] == "live":
+            self._runs().stop(state.run["run_id"], _viewer(code))
+
+    def _give_up(self, code: str, late: asyncio.Future[Run]) -> None:
+        """A start that came after all, or failed: nobody waits for it any longer."""
+        if not late.cancelled() and late.exception() is None:
+            self._runs().stop(late.result().run_id, _viewer(code))
+
+    def _begin(self, code: str, work: Coroutine[Any, Any, None]) -> None:
+        async def safely() -> None:
+            try:
+                await work
+            except (StoreError, ValueError) as fault:
+                log.warning("class %s: %s", code, fault)
+            except Exception:
+                log.exception("class %s: its run could not be followed", code)
+
+        task = asyncio.get_running_loop().create_task(safely())
+        self._tasks[code] = task
+        task.add_done_callback(lambda done: self._tasks.pop(code) if self._tasks.get(code) is done else None)
+
+
+def _viewer(code: str) -> str:
+    return f"class {code}"
+
+
+def _experiment(lesson: Lesson, what: str) -> Shown:
+    if what != FIX and lesson.cause(what) is None:
+        allowed = ", ".join([*(cause.id for cause in lesson.causes), FIX, RACE])
+        raise ValueError(f"cause_id={what[:40]!r}: must be one of {allowed}")
+    return shown_as(lesson, None if what == FIX else what)
+
+
+def _shows(lesson: Lesson, cause_id: str) -> str:
+    cause = lesson.cause(cause_id)
+    return "" if cause is None else cause.shows
+
+
+def _turned(lesson: Lesson, shown: Shown, knobs: Mapping[str, Any] | None) -> RunConfig:
+    """The experiment with the instructor's knobs. Raises ValueError for one that there is not, or a value that is not allowed."""
+    unknown = [str(name)[:40] for name in knobs or {} if name not in KNOBS]
+    if unknown:
+        raise ValueError(f"knobs: {', '.join(unknown)}: must be of {', '.join(KNOBS)}")
+    return lesson.config_of(shown.name, knobs)
+
+
+def _has_drawn(run: Run) -> bool:
+    """Whether there is a sample to see."""
+    return any(event["event"] == "tick" for event in read_events(run.run_dir))
+
+
+def _why(run: Run | None) -> str:
+    """The sentence of an end that nobody expected; empty for a run that goes on or ended as it should."""
+    if run is None:
+        return "Its record is gone."
+    if not run.over or run.state in ("finished", "out_of_memory", "stopped"):
+        return ""
+    end = next((event["data"] for event in reversed(read_events(run.run_dir)) if event["event"] == "end"), run.unwritten_end) or {}
+    return "" if end.get("expected") else str(end.get("sentence") or f"It ended as {run.state}.")
+
+
+def _sentence(words: str) -> str:
+    """`words` as the end of a sentence."""
+    return words if words.endswith((".", "!", "?")) else f"{words}."
