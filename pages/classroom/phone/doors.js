@@ -1,7 +1,7 @@
 // What somebody sees who does not take part, yet or any more: the code, the way in, and why there is none.
 
 import { button, html, setText, show } from "../../components/lanes/dom.js";
-import { heading } from "./parts.js";
+import { brand, heading } from "./parts.js";
 
 const CODE = /^[23456789ABCDEFGHJKMNPQRSTVWXYZ]{6}$/;
 const LONGEST_NAME = 24;
@@ -12,7 +12,8 @@ export function normal(code) {
 
 // Asks for the code of a class. `wrong` is one that no class has.
 export function codeDoor({ head, rest }, base, wrong) {
-  const { head: title } = heading(head, "Shardlab", "Join a class");
+  brand(head);
+  const { head: title } = heading(head, "", "Join a class");
   const form = html("form", "door", rest);
   const fault = html("p", "warn", form, wrong ? `There is no class with the code ${wrong}. Look at the screen in front again.` : "");
   fault.id = "fault";
@@ -37,6 +38,7 @@ export function codeDoor({ head, rest }, base, wrong) {
 // The way in: one button, and a name for those who like to have one. `join(nickname)` -> promise of a sentence that says what is
 // wrong with it, or null.
 export function joinDoor({ head, rest }, code, nickname, join) {
+  brand(head);
   const { head: title } = heading(head, `Class ${code}`, "Join the class");
   const form = html("form", "door", rest);
   const input = field(form, "Nickname, if you like", { id: "nickname", autocomplete: "nickname", maxlength: String(LONGEST_NAME), enterkeyhint: "go", "aria-describedby": "fault name-note" });
@@ -48,7 +50,7 @@ export function joinDoor({ head, rest }, code, nickname, join) {
   show(fault, false);
   const go = html("button", "button primary", form, "Join");
   go.type = "submit";
-  html("p", "note", rest, "No account, and nothing to install. This phone is known by a random number only.");
+  html("p", "note", rest, "No account, and nothing to install. This device is known by a random number only.");
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (go.getAttribute("aria-disabled") === "true") return;
@@ -76,6 +78,7 @@ const CLOSED = {
 // Why there is no way in, and what can be done about it.
 export function closedDoor({ head, rest }, reason, code, again) {
   const [text, more, label] = CLOSED[reason];
+  brand(head);
   const { head: title } = heading(head, `Class ${code}`, text);
   html("p", "lead", rest, more);
   if (label) button(label, "button primary", html("p", "", rest), again);

@@ -14,6 +14,11 @@ export function heading(parent, over, text) {
   return { overline, head };
 }
 
+// Whose page this is, for screens on which there is little else.
+export function brand(parent) {
+  html("div", "brand", parent).append(document.getElementById("brand").content.cloneNode(true));
+}
+
 export function prose(parent, cleaned) {
   return putProse(html("div", "prose", parent), cleaned);
 }

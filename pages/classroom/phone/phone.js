@@ -213,7 +213,7 @@ class Phone {
   answerWords(view) {
     if (!view.round) return [null, ""];
     const status = this.outbox.status(view);
-    if (status === "waiting") return ["waiting", this.outbox.tries || this.feed?.lost ? "Not sent yet. It goes out by itself." : "Not sent yet"];
+    if (status === "waiting") return ["waiting", this.outbox.tries || this.feed?.lost ? "Not sent yet, trying again" : "Not sent yet"];
     if (!view.may_vote) return status === "missed" ? ["bad", "The vote closed before your answer arrived."] : ["closed", "The vote is closed."];
     if (status === "sent") return ["sent", "Sent. You can still change it."];
     return ["open", view.round === "predict" ? "Tap a picture" : "Tap your answer"];
@@ -237,7 +237,7 @@ class Dock {
 
   update({ tone, text, left, lostS }) {
     show(this.line, lostS != null);
-    setText(this.lineText, lostS ? `Connection lost, retrying in ${lostS} s` : "Connection lost, retrying now");
+    setText(this.lineText, lostS ? `Connection lost, retrying in ${lostS}\u00a0s` : "Connection lost, retrying now");
     show(this.bar, Boolean(text));
     setText(this.text, text ?? "");
     setAttribute(this.bar, "data-tone", tone ?? "");

@@ -3,7 +3,7 @@
 
 import { html, setText, show } from "../../components/lanes/dom.js";
 import { putDrawing } from "../shared/drawing.js";
-import { choices, forecastBars, heading, prose, silhouette, symptom, tally, where } from "./parts.js";
+import { brand, choices, forecastBars, heading, percent, prose, silhouette, symptom, tally, where } from "./parts.js";
 
 // `places` are where a screen goes: `head` above the live picture and `rest` under it. `outbox` takes the answers.
 export const SCREENS = {
@@ -11,6 +11,7 @@ export const SCREENS = {
 };
 
 function lobby({ head, rest }, view) {
+  brand(head);
   const { head: title } = heading(head, view.title, "You are in");
   html("p", "lead", rest, "The first question comes in a moment. This page follows the class by itself: keep it open.");
   const steps = html("ol", "steps", rest);
@@ -104,19 +105,30 @@ function predict({ head, rest }, view, { outbox }) {
 }
 
 function experiments({ head, rest }, view) {
-  const { overline, head: title } = heading(head, where(view), "The run");
+  const { overline, head: title } = heading(head, where(view), "Watch it run");
+  const guess = html("p", "guess", head);
   const soon = html("p", "lead", rest, "The run starts in a moment. It is shown here, on your phone, as it happens.");
   const bars = forecastBars(rest);
   return {
     title,
     update(now) {
       const { run } = now;
-      setText(title, run ? run.title : "Now it is tried out");
+      setText(title, run ? run.title : "Watch it run");
       setText(overline, [where(now), run && runWords(run)].filter(Boolean).join(" · "));
       show(soon, !run);
+      setText(guess, run?.prediction ? guessed(now) : "");
       bars.update(now.predictions, now.me?.votes?.predict);
     },
   };
+}
+
+// What most of the class predicted of this run, and what this phone did.
+function guessed({ run, predictions, me }) {
+  const words = (id) => document.getElementById(`sil-${id}`)?.dataset.words.replace(/^[AO]/, (letter) => letter.toLowerCase()) ?? "";
+  const share = predictions?.total ? `, ${percent(predictions.counts[run.prediction] ?? 0, predictions.total)} %` : "";
+  const mine = me?.votes?.predict;
+  const own = !mine ? "" : mine === run.prediction ? " You too." : ` You: ${words(mine)}.`;
+  return `The class predicted: ${words(run.prediction)}${share}.${own}`;
 }
 
 export function runWords(run) {
@@ -174,6 +186,7 @@ function explanation({ head, rest }, view) {
 }
 
 function ended({ head, rest }, view, { base }) {
+  brand(head);
   const { head: title } = heading(head, view.title, "That was the class");
   html("p", "lead", rest, "Thank you for taking part. The instructor has ended it; you can close this page.");
   const on = html("p", "", rest);

@@ -40,7 +40,8 @@ export class Stage {
     return {
       run_id: run.runId, connect: run.connect, audience: true, sticky: innerHeight > 500, onSay: this.say, paused: Boolean(view.run.paused),
       replay: view.run.mode === "recorded", odd_rank: view.run.odd_rank ?? null, metric: view.run.metric ?? "busy",
-      prediction: view.me?.votes?.predict ?? view.run.prediction ?? null,
+      // The class predicted one cause; the runs of the others have no outline.
+      prediction: view.run.prediction ? (view.me?.votes?.predict ?? null) : null,
     };
   }
 
