@@ -56,6 +56,7 @@ class Room:
         self.asked: list[tuple[str, str, str]] = []
         self.joins = 0
         self.streams = 0
+        self.views = 0
         self.vote_answers: list[int] = []
         """Statuses for the next votes, in place of recording them: 503, or 0 for recording it and letting the answer get lost."""
         self.join_answers: list[tuple[int, dict[str, Any]]] = []
@@ -157,6 +158,7 @@ class PhoneServer:
         return None if token in self.room.people else JSONResponse({"reason": "join"}, 403)
 
     def view(self, request: Request) -> Response:
+        self.room.views += 1
         return self._refusal(request) or JSONResponse(self.room.view(request.cookies[COOKIE]))
 
     async def join(self, request: Request) -> Response:

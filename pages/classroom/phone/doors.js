@@ -71,16 +71,17 @@ export function joinDoor({ head, rest }, code, nickname, join) {
 const CLOSED = {
   removed: ["You are no longer in this class", "The instructor has taken this phone off the list. If that was a mistake, speak to them.", null],
   full: ["The class is full", "Nobody more can join at the moment. You can still follow it on the screen in front; this page tries again by itself.", "Try again"],
+  busy: ["Please wait a moment", "Too many come from this network at once. This page tries again by itself.", "Try again"],
   wait: ["Connecting to the class", "This takes a moment.", null],
   offline: ["No connection", "The class cannot be reached from this phone. It tries again by itself.", "Try again"],
 };
 
-// Why there is no way in, and what can be done about it.
-export function closedDoor({ head, rest }, reason, code, again) {
+// Why there is no way in, and what can be done about it; `words` are the server's own, where it has some.
+export function closedDoor({ head, rest }, reason, code, { again, words } = {}) {
   const [text, more, label] = CLOSED[reason];
   brand(head);
   const { head: title } = heading(head, `Class ${code}`, text);
-  html("p", "lead", rest, more);
+  html("p", "lead", rest, reason === "busy" && words ? `${words} This page tries again by itself.` : more);
   if (label) button(label, "button primary", html("p", "", rest), again);
   return { title };
 }

@@ -37,7 +37,8 @@ export class ClassFeed {
     if (this.over) return;
     this.fresh = true;
     this.heardAt = performance.now();
-    const source = new EventSource(this.url);
+    // A browser that comes back by itself says what it saw last; this one says it in the address.
+    const source = new EventSource(this.lastId ? `${this.url}&last=${encodeURIComponent(this.lastId)}` : this.url);
     this.source = source;
     source.addEventListener("class", (event) => this.takeView(JSON.parse(event.data)));
     source.addEventListener("shown", (event) => this.takeShown(JSON.parse(event.data)));
@@ -72,6 +73,7 @@ export class ClassFeed {
 
   takeRun(name, event) {
     this.hear();
+    this.lastId = event.lastEventId;
     this.run?.take(Number(event.lastEventId.split(".").pop()) || 0, name, JSON.parse(event.data));
   }
 

@@ -4,7 +4,7 @@
 const WAITS_S = [1, 2, 4, 8];
 
 export class Outbox {
-  // `on`: change(), refused(answer) for an answer that says that this phone does not take part.
+  // `on`: change(), refused(answer) where it is not this phone's answer that counts, or nobody's from this phone.
   constructor(server, memory, on) {
     this.server = server;
     this.memory = memory;
@@ -56,7 +56,10 @@ export class Outbox {
     if (answer.status === 200) {
       this.tries = 0;
       this.put({ ...vote, sent: true });
-    } else if (answer.status === 409 || answer.status === 400 || answer.status === 422) {
+    } else if (answer.data.reason === "superseded") {
+      this.put(null); // this participant voted on another device meanwhile, and that is what counts
+      this.on.refused(answer);
+    } else if (answer.status === 409 || answer.status === 422) {
       this.miss(vote);
     } else if ([401, 403, 404].includes(answer.status)) {
       this.on.refused(answer);

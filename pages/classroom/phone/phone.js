@@ -12,7 +12,7 @@ import { Speaker } from "./speaker.js";
 import { Stage } from "./stage.js";
 
 const WITHOUT_ITEM = ["lobby", "ended"];
-const AGAIN_S = { offline: 3, full: 30 };
+const AGAIN_S = { offline: 3, full: 30, busy: 30 };
 const LAST_SECONDS = 10;
 
 class Phone {
@@ -75,10 +75,10 @@ class Phone {
       }
       const reason = refusal(answer);
       if (reason && reason !== "join") {
-        this.shut(reason);
+        this.shut(reason, answer.data.words);
         return null;
       }
-      if (answer.status && answer.status < 500) return String(answer.data.message ?? answer.data.detail ?? "The class did not take this nickname. Try another one, or none.");
+      if (answer.status && answer.status < 500) return String(answer.data.words ?? "The class did not take this nickname. Try another one, or none.");
       const waitS = Math.min(8, answer.waitS || 2 * (tries + 1));
       say(answer.status ? `Many are joining at once. Your turn comes in ${waitS} s.` : `No connection. Trying again in ${waitS} s.`);
       await new Promise((done) => setTimeout(done, waitS * 1000));
@@ -98,17 +98,18 @@ class Phone {
   // The server does not count this phone in. One that had joined joins again by itself: a cookie may have been lost.
   async refused(answer) {
     const reason = refusal(answer);
-    if (reason === "join" && this.memory.get("joined")) {
+    if (answer.data.reason === "superseded") this.check();
+    else if (reason === "join" && this.memory.get("joined")) {
       this.memory.set("joined", null);
       const said = await this.join(this.memory.get("nickname"), () => {});
       if (said) this.askToJoin();
       else this.outbox.nudge();
     } else if (reason === "join") this.askToJoin();
-    else if (reason) this.shut(reason);
+    else if (reason) this.shut(reason, answer.data.words);
     else if (!this.view) this.shut("offline");
   }
 
-  shut(reason) {
+  shut(reason, words) {
     this.close();
     if (reason === "unknown") {
       this.memory.set("joined", null);
@@ -116,7 +117,7 @@ class Phone {
       return;
     }
     const again = () => (this.memory.get("joined") || !this.memory.lasts ? this.enter() : this.askToJoin());
-    if (this.shown !== reason) this.show(() => closedDoor(this, reason, this.code, again));
+    if (this.shown !== reason) this.show(() => closedDoor(this, reason, this.code, { again, words }));
     this.shown = reason;
     clearTimeout(this.again);
     if (AGAIN_S[reason]) this.again = setTimeout(again, AGAIN_S[reason] * 1000);

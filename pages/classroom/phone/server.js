@@ -41,12 +41,13 @@ export class Server {
   }
 }
 
-// Why somebody cannot take part: "unknown", "removed", "full", "join" (not a participant yet), or null for anything that may pass.
+// Why somebody cannot take part: "unknown", "removed", "full", "busy" (their network is), "join" (not a participant yet), or null for
+// anything that passes.
 export function refusal({ status, data }) {
-  const reason = String(data.reason ?? "");
+  const { reason } = data;
   if (status === 404) return "unknown";
-  if (/removed/.test(reason)) return "removed";
-  if (/full|limit|too_many/.test(reason) || status === 429) return "full";
+  if (reason === "removed" || reason === "full") return reason;
+  if (status === 429) return "busy";
   if (status === 401 || status === 403) return "join";
   return null;
 }
