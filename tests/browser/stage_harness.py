@@ -111,7 +111,7 @@ def console_view(lesson: Lesson, state: str, **changes: Any) -> View:
         "may_reopen": at in (2, 3),
         "log": [
             {"at_s": time.time() - 65, "words": "Vote, item 1.", "tone": "info"},
-            {"at_s": time.time() - 9, "words": "The run did not start in 2 s: the recording is on screen. Try again later.", "tone": "warn"},
+            {"at_s": time.time() - 9, "words": "The run did not start in 2 s: the recording is on screen. Try later.", "tone": "warn"},
         ],
         "causes": [*causes, {"id": "fix", "title": "The healthy script", "note": "", "recording_ready": True}] if in_item else [],
         "show_names": False, "hands": {"first": {}, "second": {}, "predict": {}},

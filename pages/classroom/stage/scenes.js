@@ -138,7 +138,7 @@ function bars(parent, view) {
     const cell = html("div", "pj-bars", row);
     const before = html("div", "pj-bar pj-before", cell);
     const now = html("div", "pj-bar", cell);
-    return { row, cell, before, beforeFill: html("i", "", before), fill: html("i", "", now), share: html("strong", "", cell), mark: html("em", "", row, "Right") };
+    return { row, cell, before, beforeFill: html("i", "", before), fill: html("i", "", now), share: html("strong", "", cell), mark: html("em", "", row) };
   });
   const note = html("p", "pj-note pj-less", parent);
   return (now) => {
@@ -154,7 +154,7 @@ function bars(parent, view) {
       beforeFill.style.width = `${earlier}%`;
       setText(share, `${part} %`);
       const right = now.key?.option_id === option.id;
-      show(mark, right);
+      setText(mark, right ? "Right" : "");
       setAttribute(row, "data-right", right);
     });
     setText(note, voteWords(now.votes));

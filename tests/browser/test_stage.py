@@ -1,0 +1,397 @@
+"""The projector and the console in a real browser, with a class that is scripted: sizes, secrets, keys, failures and manners."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from lessons import load_lessons
+from tests.browser.checks import SIZES, FaultLog, assert_accessible, assert_no_sideways_scroll
+from tests.browser.lanes_harness import end, run_of
+from tests.browser.stage_harness import CODE, StageServer, console_view, projector_view, run_view, stage_server
+
+LESSONS = load_lessons().lessons
+LESSON = LESSONS[0]
+STATES = ("lobby", "vote", "votes", "discuss", "revote", "predict", "experiments", "key", "explanation", "ended")
+OpenStage = Callable[..., Page]
+
+SMALLEST = """() => {
+    const scaled = (node) => (node ? (Number(getComputedStyle(node).zoom) || 1) * scaled(node.parentElement) : 1);
+    const found = [];
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+        const node = walk.currentNode.parentElement;
+        const text = walk.currentNode.data.trim();
+        if (!text || !node.checkVisibility({ visibilityProperty: true }) || node.closest('.sl-unseen, template')) continue;
+        found.push([parseFloat(getComputedStyle(node).fontSize) * scaled(node), text.slice(0, 40)]);
+    }
+    return found.sort((a, b) => a[0] - b[0])[0];
+}"""
+OUTSIDE = """() => [...document.querySelectorAll('main *, footer *')].filter((node) => {
+    if (!node.checkVisibility() || node.closest('svg, .sl-unseen')) return false;
+    const box = node.getBoundingClientRect();
+    return box.width && (box.right > innerWidth + 1 || box.bottom > innerHeight + 1 || box.left < -1);
+}).map((node) => node.outerHTML.slice(0, 120))"""
+
+
+@pytest.fixture(scope="module")
+def class_server() -> Iterator[StageServer]:
+    with stage_server() as server:
+        yield server
+
+
+@pytest.fixture
+def stage(class_server: StageServer) -> StageServer:
+    class_server.views.clear()
+    class_server.backlog.clear()
+    class_server.done.clear()
+    class_server.answers.clear()
+    return class_server
+
+
+@pytest.fixture
+def open_stage(browser: Browser, stage: StageServer, fault_log: FaultLog) -> Iterator[OpenStage]:
+    """`open_stage("projector", view)`: the page, once it has drawn that view."""
+    contexts = []
+
+    def open_one(name: str, view: dict[str, Any], *, size: str = "wide", theme: str = "light") -> Page:
+        stage.show(view)
+        context = browser.new_context(color_scheme=theme, **SIZES[size])  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        fault_log.watch(page)
+        page.goto(f"{stage.url}/class/{CODE}/{name}")
+        arrived(page, view)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    fault_log.check()
+
+
+def arrived(page: Page, view: dict[str, Any]) -> None:
+    if view["role"] == "projector":
+        expect(page.locator("body")).to_have_attribute("data-state", view["state"])
+    else:
+        expect(page.locator(".cn-state")).not_to_have_text("")
+
+
+def in_state(page: Page, stage: StageServer, state: str, lesson: Any = LESSON, **changes: Any) -> None:
+    """The projector in `state`, with a run that has ended where there is one."""
+    if state == "experiments":
+        changes = {"run": run_view(lesson, "r1"), **changes}
+    view = stage.show(projector_view(lesson, state, **changes))
+    arrived(page, view)
+    if state == "experiments":
+        stage.play("r1", [*run_of(60), end("finished", 12_000)])
+        expect(page.locator(".sl-root")).to_have_attribute("data-state", "finished")
+    page.evaluate("document.fonts.ready")
+
+
+@pytest.mark.parametrize("size", ["wide", "desktop"])
+def test_everything_on_the_projector_can_be_read_from_the_last_row(open_stage: OpenStage, stage: StageServer, size: str) -> None:
+    page = open_stage("projector", projector_view(LESSON, "lobby"), size=size)
+    for state in STATES:
+        in_state(page, stage, state, closes_s=time.time() + 60)
+        smallest, words = page.evaluate(SMALLEST)
+        assert smallest >= 31.9, f"{state}: {words!r} has {smallest} px"
+        assert page.evaluate(OUTSIDE) == [], state
+        if state in ("vote", "revote", "votes"):
+            assert page.locator(".pj-text").first.evaluate("node => parseFloat(getComputedStyle(node).fontSize)") >= 40, state
+    longest = max(LESSONS, key=lambda lesson: len(lesson.symptom.html))
+    for lesson in {longest.id: longest, **{each.id: each for each in LESSONS[1::5]}}.values():
+        for state in ("vote", "votes", "key", "explanation"):
+            stage.show(projector_view(LESSON, "lobby"))
+            arrived(page, projector_view(LESSON, "lobby"))
+            in_state(page, stage, state, lesson)
+            assert page.evaluate(SMALLEST)[0] >= 31.9, (lesson.id, state)
+            assert page.evaluate(OUTSIDE) == [], (lesson.id, state)
+            expect(page.locator(".pj-text" if state != "explanation" else ".pj-why").last).to_be_in_viewport(ratio=0.9)
+
+
+def test_the_projector_has_nothing_to_press_and_no_name_that_was_not_asked_for(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("projector", projector_view(LESSON, "lobby"), size="desktop")
+    for state in STATES:
+        in_state(page, stage, state)
+        pressable = page.locator("button, a, input, select, textarea, form, summary, [tabindex], [onclick], [role=button], [role=radio]")
+        assert pressable.evaluate_all("nodes => nodes.map(node => node.outerHTML.slice(0, 90))") == [], state
+    stage.show(projector_view(LESSON, "lobby", names=["<img src=x onerror=window.hit=1>", "Ada"], title="<b>Bold</b>"))
+    expect(page.locator(".pj-names")).to_contain_text("<img src=x onerror=window.hit=1>  ·  Ada")
+    stage.show(projector_view(LESSON, "lobby"))
+    expect(page.locator(".pj-names")).to_be_hidden()
+    assert page.evaluate("window.hit") is None
+
+
+def test_votes_say_nothing_of_the_key_and_the_key_says_it_with_a_word(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("projector", projector_view(LESSON, "votes"), size="desktop")
+    expect(page.locator(".pj-bars strong").nth(2)).to_have_text("46 %")
+    expect(page.get_by_text("Right", exact=True)).to_have_count(0)
+    looks = page.locator(".pj-options li").evaluate_all("rows => rows.map(row => getComputedStyle(row).backgroundColor)")
+    assert len(set(looks)) == 1
+    in_state(page, stage, "key")
+    expect(page.locator(".pj-options li[data-right=true]")).to_contain_text(LESSON.key.text.split(",")[0])
+    expect(page.get_by_text("Right", exact=True)).to_be_visible()
+    expect(page.locator(".pj-bars strong").nth(2)).to_have_text("82 %")
+
+
+def test_a_recording_says_so_and_a_run_shown_again_begins_anew(open_stage: OpenStage, stage: StageServer) -> None:
+    recorded = run_view(LESSON, "r2", mode="recorded", recorded_words="Recorded here on 2 Dec")
+    page = open_stage("projector", projector_view(LESSON, "experiments", run=recorded))
+    expect(page.locator(".pj-badge")).to_have_text("Recorded here on 2 Dec")
+    stage.play("r2", [*run_of(60), end("finished", 12_000)])
+    expect(page.locator(".sl-root")).to_have_attribute("data-state", "replay")
+    expect(page.locator(".pj-speed")).to_be_empty()
+    page.wait_for_timeout(700)
+    before = page.locator(".sl-main + .sl-detail").inner_text()
+    stage.play("r2", [*run_of(60), end("finished", 12_000)])
+    page.wait_for_function("before => parseFloat(document.querySelector('.sl-detail').textContent) < parseFloat(before)", arg=before)
+
+
+def test_the_run_of_the_class_with_its_prediction_and_what_came_out(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("projector", projector_view(LESSON, "experiments", run=run_view(LESSON, "r3")))
+    expect(page.locator(".pj-badge")).to_have_text("Live")
+    stage.play("r3", run_of(20))
+    expect(page.locator(".sl-root")).to_have_attribute("data-state", "running")
+    assert page.locator(".sl-prediction").first.get_attribute("d")
+    expect(page.locator(".pj-predicted li").first).to_contain_text("61 %")
+    stage.show(projector_view(LESSON, "experiments", run=run_view(LESSON, "r3", paused=True)))
+    expect(page.locator(".sl-root")).to_have_attribute("data-state", "paused")
+    stage.more([*run_of(60, first=21), end("finished", 12_000)])
+    stage.show(projector_view(LESSON, "experiments", run=run_view(LESSON, "r3")))
+    expect(page.locator(".sl-root")).to_have_attribute("data-state", "finished")
+    expect(page.locator(".pj-speed")).to_have_text("8 GPUs = 2.2× of one")
+
+
+def test_the_race_runs_on_one_clock_to_its_end(open_stage: OpenStage, stage: StageServer) -> None:
+    racers = [
+        {"run_id": "a", "title": "Each rank its own shard", "role": "right", "epoch_s": 1.0, "measured": True, "points": [[0, 0], [1, 100]]},
+        {"run_id": "b", "title": "Every rank all the data", "role": "odd", "epoch_s": 2.0, "measured": True, "points": [[0, 0], [2, 100]]},
+    ]
+    page = open_stage("projector", projector_view(LESSON, "experiments", race=racers), size="desktop")
+    expect(page.locator(".pj-race li").nth(0)).to_contain_text("1.0 s")
+    expect(page.locator(".pj-race li").nth(1)).to_contain_text("2.0 s")
+    assert page.evaluate(SMALLEST)[0] >= 31.9
+    expect(page.locator(".pj-lanes")).to_be_hidden()
+
+
+def test_blank_is_black_and_frozen_holds_run_and_clock(open_stage: OpenStage, stage: StageServer) -> None:
+    view = projector_view(LESSON, "experiments", run=run_view(LESSON, "r4"))
+    page = open_stage("projector", view)
+    stage.play("r4", run_of(10))
+    expect(page.locator(".sl-main")).to_contain_text("Live 2.0 s")
+    stage.show({**view, "frozen": True})
+    expect(page.locator(".sl-root")).to_have_attribute("data-state", "paused")
+    stage.more(run_of(20, first=11))
+    page.wait_for_timeout(400)
+    expect(page.locator(".sl-main")).to_contain_text("2.0 s")
+    stage.show({**view, "frozen": False})
+    expect(page.locator(".sl-main")).to_contain_text("Live 4.0 s")
+    stage.show({**view, "blank": True})
+    expect(page.locator("body")).to_have_css("background-color", "rgb(0, 0, 0)")
+    expect(page.locator("main")).to_be_hidden()
+    stage.show(view)
+    expect(page.locator("main")).to_be_visible()
+
+
+def test_a_lessons_html_is_built_anew_from_what_is_allowed(
+    open_stage: OpenStage, stage: StageServer, allow_faults: Callable[[str], None]
+) -> None:
+    allow_faults("Executing inline event handler")  # the page's policy speaks up while it is parsed; it is left out
+    hostile = (
+        '<p onclick="window.hit=1">Kept <b>bold</b> <a href="javascript:window.hit=1">link</a> <a href="https://example.org">good</a>'
+        '<img src=x onerror="window.hit=1"><script>window.hit=1</script><svg onload="window.hit=1"><text>gone</text></svg>'
+        "<iframe srcdoc='<script>parent.hit=1</script>'></iframe><font color=red>words stay</font></p>"
+    )
+    view = projector_view(LESSON, "vote")
+    view["item"]["symptom_html"] = hostile
+    page = open_stage("projector", view)
+    made = page.locator(".pj-symptom").inner_html()
+    assert made == (
+        '<p>Kept <b>bold</b> <a>link</a> <a href="https://example.org" target="_blank" rel="noopener noreferrer">good</a>words stay</p>'
+    )
+    assert page.evaluate("window.hit") is None
+
+
+def posted(stage: StageServer, number: int, page: Page) -> list[dict[str, Any]]:
+    """The first `number` things that were sent, once they are."""
+    for _ in range(100):
+        if len(stage.done) >= number:
+            break
+        page.wait_for_timeout(50)
+    page.wait_for_timeout(150)
+    return list(stage.done)
+
+
+@pytest.mark.parametrize(
+    ("key", "sent"),
+    [
+        ("Space", {"to": "do", "action": "next", "expect_version": 7}), ("PageDown", {"to": "do", "action": "next", "expect_version": 7}),
+        ("PageUp", {"to": "do", "action": "back", "expect_version": 7}), ("b", {"to": "do", "action": "blank", "on": True}),
+        (".", {"to": "do", "action": "blank", "on": True}), ("F", {"to": "do", "action": "freeze", "on": True}),
+        ("p", {"to": "experiment", "cause_id": LESSON.causes[2].id, "mode": "recorded"}),
+    ],
+)  # fmt: skip
+def test_each_key_of_a_clicker_is_one_change(open_stage: OpenStage, stage: StageServer, key: str, sent: dict[str, Any]) -> None:
+    page = open_stage("console", console_view(LESSON, "experiments", run=run_view(LESSON, "r1")), size="desktop")
+    page.keyboard.press(key)
+    assert posted(stage, 1, page) == [sent]
+
+
+def test_a_double_press_and_a_held_key_move_once(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("console", console_view(LESSON, "vote"), size="desktop")
+    page.keyboard.press("PageDown")
+    stage.show(console_view(LESSON, "votes", version=8))
+    page.keyboard.press("PageDown")
+    assert [body["action"] for body in posted(stage, 1, page)] == ["next"]
+    expect(page.get_by_role("alert")).to_contain_text("it counted once")
+    page.wait_for_timeout(600)
+    for _ in range(4):
+        page.keyboard.down("PageDown")  # the browser repeats a key that is held
+    page.keyboard.up("PageDown")
+    assert [body["expect_version"] for body in posted(stage, 2, page)] == [7, 8]
+
+
+def test_a_press_meant_for_an_older_state_changes_nothing_and_says_so(
+    open_stage: OpenStage, stage: StageServer, allow_faults: Callable[[str], None]
+) -> None:
+    allow_faults("status of 409")
+    page = open_stage("console", console_view(LESSON, "vote"), size="desktop")
+    stage.answers.append((409, {"reason": "stale", "words": "The class went on.", "version": 8}))
+    page.keyboard.press("PageDown")
+    stage.show(console_view(LESSON, "votes", version=8))
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was changed")
+    assert len(posted(stage, 1, page)) == 1
+
+
+def test_where_only_something_else_has_changed_the_press_is_sent_again(
+    open_stage: OpenStage, stage: StageServer, allow_faults: Callable[[str], None]
+) -> None:
+    allow_faults("status of 409")
+    page = open_stage("console", console_view(LESSON, "vote"), size="desktop")
+    stage.answers.append((409, {"reason": "stale", "words": "The class went on.", "version": 8}))
+    page.keyboard.press("PageDown")
+    stage.show(console_view(LESSON, "vote", version=8, blank=True))
+    assert [body["expect_version"] for body in posted(stage, 2, page)] == [7, 8]
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "words"),
+    [
+        (422, {"reason": "invalid", "words": "There is nothing to leave out."}, "Not done. There is nothing to leave out."),
+        (401, {"reason": "sign_in", "words": "This needs an instructor."}, "You are not signed in as an instructor any more."),
+        (500, {}, "The server answered 500."),
+    ],
+)
+def test_what_was_not_done_is_said(
+    open_stage: OpenStage, stage: StageServer, allow_faults: Callable[[str], None], status: int, told: dict[str, Any], words: str
+) -> None:
+    allow_faults("Failed to load resource")
+    allow_faults("answer 500")
+    page = open_stage("console", console_view(LESSON, "votes"), size="phone")
+    stage.answers.append((status, told))
+    page.get_by_role("button", name="Skip to: Prediction").click()
+    expect(page.get_by_role("alert")).to_contain_text(words)
+
+
+def test_without_a_connection_a_press_says_that_it_was_not_sent(
+    open_stage: OpenStage, stage: StageServer, allow_faults: Callable[[str], None]
+) -> None:
+    allow_faults("ERR_")
+    page = open_stage("console", console_view(LESSON, "vote"), size="phone")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Show the votes").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not sent: no connection")
+
+
+def test_keys_are_not_the_classs_while_somebody_types_or_has_tabbed_to_a_button(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("console", console_view(LESSON, "vote"), size="desktop")
+    page.get_by_role("textbox", name="Notes").press_sequentially(" b f p")
+    page.get_by_role("button", name="Keep").click()
+    assert posted(stage, 1, page) == [{"to": "do", "action": "note", "text": "Ask who has seen this at work. b f p"}]
+    page.get_by_role("button", name="Freeze").focus()
+    page.keyboard.press("Space")
+    assert posted(stage, 2, page)[1:] == [{"to": "do", "action": "freeze", "on": True}]
+    page.get_by_role("button", name="Blank").click()
+    page.keyboard.press("Space")
+    assert [body["action"] for body in posted(stage, 4, page)[2:]] == ["blank", "next"], "after a click the space is the next step"
+
+
+def test_the_console_does_what_an_instructor_needs(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("console", console_view(LESSON, "vote"), size="desktop")
+    expect(page.locator(".cn-advice")).to_have_text("46 % right of 214. Let them discuss.")
+    expect(page.locator(".cn-top")).to_contain_text("287 here · 2 reconnecting")
+    expect(page.locator(".cn-plan")).to_contain_text("of 20:00")
+    page.get_by_role("button", name="Close in 60 s").click()
+    page.get_by_text("Show of hands, entered by hand").click()
+    page.get_by_label("C", exact=True).fill("12")
+    page.get_by_role("button", name="Count these hands").click()
+    people = page.locator(".cn-people li").filter(has_text="<b>Bo</b>")
+    people.get_by_role("button", name="Hide").click()
+    people.get_by_role("button", name="Remove").click()
+    people.get_by_role("button", name="Really remove?").click()
+    page.get_by_role("button", name="Names on the projector").click()
+    hands = {option.id: 12 if number == 2 else 0 for number, option in enumerate(LESSON.options)}
+    assert posted(stage, 5, page) == [
+        {"to": "do", "action": "timer", "seconds": 60}, {"to": "do", "action": "hands", "round": "first", "counts": hands},
+        {"to": "do", "action": "hide", "participant": 3}, {"to": "do", "action": "remove", "participant": 3},
+        {"to": "do", "action": "show_names", "on": True},
+    ]  # fmt: skip
+    stage.done.clear()
+    stage.show(console_view(LESSON, "experiments", run=run_view(LESSON, "r1")))
+    page.get_by_text("Other knobs for the next live run").click()
+    page.get_by_label("Hand-off").select_option("nccl")
+    page.locator(".cn-knobs select").first.select_option("4")
+    page.get_by_role("button", name=f"Run live: {LESSON.causes[2].title}").click()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_role("button", name="Race them").click()
+    page.get_by_role("button", name="Run live: The healthy script").click()
+    sent = [{name: value for name, value in body.items() if name != "knobs"} for body in posted(stage, 5, page)]
+    assert stage.done[0]["knobs"] == {"gpus": 4, "hand_off": "nccl"}
+    assert [(body["to"], body.get("cause_id")) for body in sent] == [
+        ("experiment", LESSON.causes[2].id), ("pause", None), ("replay", None), ("experiment", "race"), ("experiment", "fix"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", ["phone", "desktop"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_console_fits_and_can_be_used_by_everybody(open_stage: OpenStage, stage: StageServer, size: str, theme: str) -> None:
+    page = open_stage("console", console_view(LESSON, "vote", closes_s=time.time() + 41), size=size, theme=theme)
+    for state in ("vote", "experiments"):
+        stage.show(console_view(LESSON, state, closes_s=time.time() + 41))
+        step = "Show the votes" if state == "vote" else "Reveal the key"
+        expect(page.get_by_role("button", name=step)).to_be_in_viewport()
+        expect(page.locator(".cn-shares li").last).to_be_in_viewport()
+        expect(page.get_by_role("button", name="Blank")).to_be_in_viewport()
+        assert_no_sideways_scroll(page)
+        assert_accessible(page)
+        low = page.locator("button").evaluate_all(
+            "nodes => nodes.filter(node => node.offsetHeight && node.offsetHeight < 44).map(node => node.textContent)"
+        )
+        assert low == []
+    if size == "desktop":
+        assert page.evaluate("document.documentElement.scrollHeight") <= 800
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_projector_has_enough_contrast(open_stage: OpenStage, stage: StageServer, theme: str) -> None:
+    page = open_stage("projector", projector_view(LESSON, "lobby"), theme=theme, size="desktop")
+    for state in ("lobby", "vote", "experiments", "key", "explanation"):
+        in_state(page, stage, state, closes_s=time.time() + 5)
+        assert_accessible(page)
+
+
+def test_a_latecomer_and_a_reload_see_what_the_room_sees(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("projector", projector_view(LESSON, "experiments", run=run_view(LESSON, "r5")), size="desktop")
+    stage.play("r5", run_of(21))
+    expect(page.locator(".sl-main")).to_contain_text("Live 4.2 s")
+    page.reload()
+    expect(page.locator(".sl-main")).to_contain_text("Live 4.2 s")
+    assert re.search(r"\d+ here", page.locator("footer").inner_text())
