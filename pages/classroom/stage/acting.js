@@ -56,7 +56,8 @@ export class Acting {
 
   // What may be done at any time and twice without harm: blank, freeze, names, a run.
   async act(action, more = {}) {
-    const answer = await this.send("do", { action, ...more });
+    let answer = await this.send("do", { action, ...more });
+    if (answer.status === 409) answer = await this.send("do", { action, ...more }); // two of us in the same instant
     return answer.ok ? this.done() : this.refuse(answer.words);
   }
 

@@ -76,9 +76,9 @@ export function runs(root, acting) {
   const title = html("strong", "", now);
   const buttons = html("div", "cn-row", now);
   let paused = false;
-  const pause = button("Pause", "", buttons, () => acting.post("pause", { on: !paused }));
+  const pause = button("Pause", "", buttons, () => acting.post("pause", { paused: !paused }));
   button("Replay", "", buttons, () => acting.post("replay", {}));
-  button("Off the screens", "", buttons, () => acting.act("show_run", { run: null }));
+  button("Off the screens", "", buttons, () => acting.post("experiment", { cause_id: "clear" }));
   const hint = html("p", "cn-small", section, "Runs can be shown from the experiments on.");
   const knobs = knobFields();
   const start = (cause, mode) => acting.post("experiment", { cause_id: cause, mode, ...(mode === "live" ? knobs.chosen() : {}) });
@@ -211,6 +211,7 @@ export function peopleList(root, acting) {
     let hidden = false;
     const hide = button("Hide", "", node, () => acting.act(hidden ? "unhide" : "hide", { participant: person.id }));
     const remove = twice("Remove", "Really remove?", node, () => acting.act("remove", { participant: person.id }));
+    const restore = button("Let in again", "", node, () => acting.act("restore", { participant: person.id }));
     return {
       node,
       fill: (item) => {
@@ -219,6 +220,7 @@ export function peopleList(root, acting) {
         setText(hide, item.hidden ? "Show" : "Hide");
         show(hide, Boolean(item.nickname) && !item.removed);
         show(remove, !item.removed);
+        show(restore, item.removed);
         hide.setAttribute("aria-label", `${item.hidden ? "Show" : "Hide"} ${item.nickname ?? item.id}`);
       },
     };
