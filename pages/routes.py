@@ -24,6 +24,7 @@ from lessons.experiments import shown_experiments
 from lessons.learning import close_learning, get_learning
 from lessons.store import StoreError
 from pages.classroom.instructor import get_instructors
+from pages.classroom.rehearsal import end_all
 from pages.classroom.routes import ClassRoutes
 from pages.continue_link import continue_routes
 from pages.front_door import FrontDoor
@@ -107,6 +108,7 @@ async def lifespan(_: Any) -> AsyncIterator[dict[str, Any] | None]:
         yield None
     finally:
         collector.cancel()
+        await asyncio.to_thread(end_all)
         if _classes is not None:
             await _classes.close()
         await asyncio.to_thread(get_sweeps().close)

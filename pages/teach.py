@@ -1,6 +1,6 @@
-"""For instructors: what a lesson needs on a projector, which exam domains the course covers, and how questions come and go.
+"""For instructors: classes for whoever has the key, and what the course covers for everybody.
 
-Owns the page. Questions with their answers are exported on the server, by command: a page that anyone may open holds no key.
+Owns the order of the page. A class is driven from its console; its parts stand in `pages.teach_class` and its neighbours.
 """
 
 from __future__ import annotations
@@ -9,63 +9,57 @@ from html import escape
 
 import streamlit as st
 
-from lessons import load_lessons
-from lessons.exchange import Coverage, coverage
+from lessons.classroom import UnknownClassError, get_classroom
+from lessons.store import StoreError
+from pages.notices import said
+from pages.teach_below import below
+from pages.teach_class import class_list, one_class
+from pages.teach_new import CLASS, new_class
+from pages.teach_sign_in import instructor, sign_in, sign_out
 
-COMMANDS = (
-    ("Questions with feedback for Moodle", "python -m lessons export --format moodle -o shardlab.xml"),
-    ("The same as GIFT", "python -m lessons export --format gift -o shardlab.gift"),
-    ("Questions from Moodle XML or GIFT, as the beginnings of lessons", "python -m lessons import questions.xml --into my-lessons"),
-    ("Every answer given on this server, as CSV", "python -m lessons export --format csv-answers -o answers.csv"),
-    ("A lesson of your own: begin, look at it, check it, run its claims", "python -m lessons new my-lesson"),
+INTRO = (
+    "<h1>For instructors</h1>"
+    '<div class="pg-prose"><p>The room reads a symptom and votes on its phones. Neighbours talk, the room votes again and predicts the '
+    "picture of the cause it believes in; then you run that cause on every screen, and the picture decides. Only then the key.</p>"
+    "<p>People join by a code, without an account. You drive it with one key, from a console that nobody else sees. If a run cannot "
+    "start, its recording is on screen within two seconds, labelled. <b>docs/teach-a-class.md</b> goes from nothing to a class.</p></div>"
 )
 
 
 def page() -> None:
-    """Before a class, coverage, commands."""
-    lessons = load_lessons()
+    """Sign in; or the classes; or one class."""
     with st.container(key="teach"):
-        st.html(
-            "<h1>For instructors</h1>"
-            '<div class="pg-prose"><p>A lesson goes from the symptom to a locked-in answer, a prediction, the run of that cause, and only '
-            "then to the verdict. On a projector: let the room vote by hand, lock in the most popular answer, and watch its run refute "
-            "it. The first samples are drawn within a second; if a place is taken, the recording is offered beside the wait.</p>"
-            "<p>Every state has an address: copy it from the bar, and the same lesson, cause and knobs open elsewhere. The answer of a "
-            "question is in no address before it is locked in.</p></div>"
-            '<h2 class="pg-h" id="at-coverage">What the course covers</h2>'
-        )
-        table = coverage(lessons.lessons)
-        st.html(coverage_html(table))
-        st.html(f'<p class="pg-note">{escape(" ".join(table.sentences))}</p>')
-        st.html(
-            '<h2 class="pg-h">Questions in and out</h2><p class="pg-note">On the server, for they hold the answers. The page “Write a '
-            "lesson” in docs/write-a-lesson.md goes from nothing to a lesson with claims; no Python is needed.</p>"
-        )
-        for title, command in COMMANDS:
-            st.html(f'<p class="pg-note">{escape(title)}</p>')
-            st.code(command, language=None)
+        sentence = said()
+        if sentence:
+            st.html(f'<p class="pg-said" role="alert">{escape(sentence)}</p>')
+        if instructor() is None:
+            st.html(INTRO)
+            sign_in()
+            below()
+            return
+        try:
+            _classes()
+        except StoreError as fault:
+            st.error(f"{fault} Please reload in a moment.")
 
 
-def coverage_html(table: Coverage) -> str:
-    """Lessons by domains; the first column and the head stay readable on a phone."""
-    head = "".join(f"<th scope=col>{escape(domain)}</th>" for domain in table.domains)
-    rows = "".join(
-        f"<tr><th scope=row>{escape(row.title)}</th>"
-        + "".join(
-            f'<td data-label="{escape(domain)}">{"✓" if covered else "–"}</td>'
-            for domain, covered in zip(table.domains, row.covers, strict=True)
-        )
-        + "</tr>"
-        for row in table.rows
-    )
-    counts = "".join(
-        f'<td data-label="{escape(domain)}">{count}</td>' for domain, count in zip(table.domains, table.counts, strict=True)
-    )
-    return (
-        '<div class="pg-table" role="region" aria-labelledby="at-coverage" tabindex="0">'
-        f"<table><thead><tr><th scope=col>Lesson</th>{head}</tr></thead><tbody>{rows}"
-        f"<tr><th scope=row>Lessons in all</th>{counts}</tr></tbody></table></div>"
-    )
+def _classes() -> None:
+    classes = get_classroom().classes()
+    code = str(st.query_params.get(CLASS, ""))
+    if code:
+        try:
+            state = get_classroom().state(code)
+        except UnknownClassError:
+            st.html(f'<p class="pg-link-fault">There is no class {escape(code[:20])} any more.</p>')
+        else:
+            one_class(state, classes)
+            return
+    with st.container(key="teach-top", horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.html("<h1>Your classes</h1>", width="content")
+        sign_out()
+    class_list(classes)
+    new_class()
+    below()
 
 
 page()

@@ -29,9 +29,10 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+# same-origin, not no-referrer: with that one a browser names no origin when it posts the sign-in form.
 PAGE_HEADERS = {
     "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": POLICY, "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex",
+    "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "X-Robots-Tag": "noindex",
     "Cross-Origin-Opener-Policy": "same-origin",
 }  # fmt: skip
 ASSET_HEADERS = {

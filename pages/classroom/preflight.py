@@ -93,13 +93,14 @@ def launcher_line(health: Mapping[str, Any]) -> Line:
 def missing_recordings(lessons: Iterable[Lesson], recorded: Callable[[RunConfig], object]) -> tuple[Missing, ...]:
     """Experiments of these lessons, fix and race included, of which `recorded` finds none; each config once."""
     missing: dict[str, Missing] = {}
+    lessons = list(lessons)
     for lesson in lessons:
         titles = {cause.scenario: cause.title for cause in lesson.causes}
         for name in shown_experiments(lesson):
             config = lesson.config_of(name)
             if config.key not in missing and not recorded(config):
                 title = titles.get(name) or (shown_as(lesson, None).title if name == lesson.fix else config.scenario)
-                missing[config.key] = Missing(title=f"{title} ({lesson.title})", config=config)
+                missing[config.key] = Missing(title=f"{title} ({lesson.title})" if len(lessons) > 1 else title, config=config)
     return tuple(missing.values())
 
 

@@ -25,7 +25,8 @@ LIMIT_S = 3_600.0
 ARRIVING_S = 5.0
 RETRY_S = 1.0
 TRIES = 5
-GONE = (404, 410)
+GONE = (401, 403, 404, 410)
+"""Who is answered so has nothing to come back for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +147,7 @@ class _Participant:
                 self._rehearsal.count(joined=1)
                 return True
             if status:
-                self._went_wrong(f"joining was answered with {status} {answer.get('reason', '')}".strip())
+                self._went_wrong(f"joining was answered with {status} {answer.get('words', '')}".strip())
             if status in GONE:
                 return False
             await asyncio.sleep(RETRY_S / self._hurry)
@@ -209,7 +210,7 @@ class _Participant:
                 self._rehearsal.count(refused=1)
                 return False
             if status:
-                self._went_wrong(f"a vote was answered with {status} {answer.get('reason', '')}".strip())
+                self._went_wrong(f"a vote was answered with {status} {answer.get('words', '')}".strip())
             await asyncio.sleep(RETRY_S / self._hurry)
         return False
 

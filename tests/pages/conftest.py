@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ class PretendedRuns:
         self.settings = Settings(data_dir=folder.parent)
         self.runs: dict[str, Run] = {}
         self.recorded: dict[str, Run] = {}
+        self.measured: list[RunConfig] = []
         self.full = False
         self._numbers = itertools.count()
 
@@ -72,6 +73,12 @@ class PretendedRuns:
 
     def stop(self, run_id: str, viewer: str) -> None:
         self.runs.pop(run_id, None)
+
+    def measure_in_background(self, configs: Iterable[RunConfig]) -> None:
+        self.measured += configs
+
+    def health(self) -> dict[str, Any]:
+        return {"status": "ok", "records": "writable", "launcher": "ready", "live": 0, "queued": 0}
 
     def close(self) -> None:
         """Nothing to end."""

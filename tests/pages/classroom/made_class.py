@@ -47,7 +47,7 @@ class MadeClass:
 
     async def join(self, request: Request) -> Response:
         if self.joining != 200:
-            return JSONResponse({"reason": "no"}, status_code=self.joining)
+            return JSONResponse({"reason": "no", "words": "no"}, status_code=self.joining)
         self.nicknames.append((await request.json())["nickname"])
         answer = JSONResponse(self.view)
         answer.set_cookie("shardlab_participant", f"p{len(self.nicknames)}", httponly=True)

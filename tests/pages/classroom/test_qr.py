@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import xml.etree.ElementTree as ElementTree
 
 import segno
 
-from pages.classroom.qr import QUIET, qr_svg
+from pages.classroom.qr import QUIET, qr_data_url, qr_svg
 
 URL = "http://192.168.1.23:8501/c/AB23CD"
 
@@ -28,3 +29,9 @@ def test_an_address_with_markup_in_it_stays_text() -> None:
 
 def test_every_address_has_its_own() -> None:
     assert qr_svg(URL) != qr_svg(URL.replace("CD", "CE"))
+
+
+def test_as_a_picture_it_is_the_same() -> None:
+    head, _, data = qr_data_url(URL).partition(",")
+    assert head == "data:image/svg+xml;base64"
+    assert base64.b64decode(data).decode() == qr_svg(URL)
