@@ -18,12 +18,16 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 
-def arguments(doc: str | None, **integers: int) -> argparse.Namespace:
-    """`--json` and one integer option per keyword, e.g. `arguments(__doc__, rounds=3)`."""
+def arguments(doc: str | None, **options: int | float | bool) -> argparse.Namespace:
+    """`--json` and one option per keyword, of the kind of its default, e.g. `arguments(__doc__, rounds=3, share=0.5, kill=False)`."""
     parser = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print one line of JSON and nothing else")
-    for name, default in integers.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=default, help=f"default {default}")
+    for name, default in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(default, bool):
+            parser.add_argument(flag, action="store_true")
+        else:
+            parser.add_argument(flag, type=type(default), default=default, help=f"default {default}")
     return parser.parse_args()
 
 
