@@ -56,7 +56,7 @@ class ClassFeed:
         try:
             role, room, viewer = await self._admit(request)
             screen = room.screens[role]
-            await room.enter(screen, viewer, request.headers.get("last-event-id", "")[:200])
+            await room.enter(screen, viewer, _seen(request))
         except Exception as error:
             refusal = refusal_of(error)
             if refusal is None:
@@ -129,3 +129,8 @@ class ClassFeed:
     def _poke(self, code: str) -> None:
         if code in self._rooms:
             self._rooms[code].poke()
+
+
+def _seen(request: Request) -> str:
+    """What a viewer had last: told by the browser, or in the address by a page that comes back by itself."""
+    return (request.headers.get("last-event-id") or request.query_params.get("last", ""))[:200]

@@ -1,4 +1,4 @@
-"""The audience's page on a slow phone network: bytes on the wire to the first vote and with the live picture, and seconds until one can vote.
+"""The audience's page on a slow phone network: bytes to the first vote and with the live picture, and seconds until one can vote.
 
 A real Chromium with an empty cache, its network held to 1.6 Mbit/s and 150 ms (as DevTools does it), against a real server and class. Join
 is pressed as soon as it is there: what is measured is the page, not the person. Compared with the same question on the Streamlit lesson

@@ -49,6 +49,7 @@ class Room:
         self.open = True
         self.run: dict[str, Any] | None = None
         self.events: list[Event] = []
+        self.race: list[dict[str, Any]] | None = None
         self.counts: dict[str, dict[str, int]] = {"first": {}, "second": {}, "predict": {}}
         self.people: dict[str, str | None] = {}
         self.removed: set[str] = set()
@@ -94,7 +95,7 @@ class Room:
             "predict": {
                 "cause_title": lesson.causes[0].title, "choices": [{"id": name, "words": words} for name, words in SILHOUETTES.items()],
             } if state == "predict" else None,
-            "run": self.run if state in AFTER[1:] else None, "race": None,
+            "run": self.run if state in AFTER[1:] else None, "race": self.race if state == "experiments" else None,
             "key": {
                 "option_id": lesson.key.id,
                 "rebuttals": [{"option_id": option.id, "html": option.rebuttal.html} for option in lesson.options],

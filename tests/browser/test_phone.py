@@ -166,10 +166,6 @@ def test_the_way_in_and_both_votes(phone: Open, room: Room) -> None:
 
 def test_the_run_and_what_follows(phone: Open, room: Room) -> None:
     page = phone()
-    for state, number in (("vote", 1), ("revote", 0)):
-        room.go(state)
-        option(page, number).click()
-        dock(page, "Sent.")
     room.go("predict")
     headed(page, "What will its run draw?")
     expect(page.get_by_text(room.lesson.causes[0].title)).to_be_visible()
@@ -185,7 +181,7 @@ def test_the_run_and_what_follows(phone: Open, room: Room) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(room.lesson.causes[0].title)
     root = page.locator("#stage.sl-root, #stage .sl-root").first
     expect(root).to_have_attribute("data-state", "running")
-    expect(page.get_by_text("The class predicted: only GPU 0 high, 100 %. You too.")).to_be_visible()
+    expect(page.get_by_text("You and 100 % of the class predicted: only GPU 0 high.")).to_be_visible()
     expect(page.locator("#stage").get_by_role("button", name="Stop")).to_have_count(0)
     room.go("experiments", run={**first_run(room), "paused": True})
     expect(root).to_have_attribute("data-state", "paused")
@@ -195,9 +191,24 @@ def test_the_run_and_what_follows(phone: Open, room: Room) -> None:
     room.events.append(end("finished", 12_000))
     expect(root).to_have_attribute("data-state", "finished")
     picture(page, "experiments")
+    racer = {"run_id": "a", "title": "<b>Sharded</b>", "role": "right", "epoch_s": 0.2, "measured": True, "points": [[0, 0], [0.2, 100]]}
+    room.go("experiments", race=[racer, {**racer, "run_id": "b", "title": "Through GPU 0", "role": "odd", "epoch_s": 0.4}])
+    expect(page.locator(".race li")).to_have_text(["<b>Sharded</b>0.2 s", "Through GPU 00.4 s"])
+    expect(page.locator("#stage")).to_be_hidden()
+    picture(page, "race")
+    room.go("experiments", race=None)
+    expect(root).to_have_attribute("data-state", "finished")
     page.mouse.wheel(0, 700)
     expect(page.locator(".sl-stuck")).to_be_in_viewport()
+    assert room.streams == 1  # the class and its run came over one connection
 
+
+def test_the_answer_its_reasons_and_the_end(phone: Open, room: Room) -> None:
+    room.events, room.run = [*run_of(60), end("finished", 12_000)], first_run(room)
+    room.go("vote")
+    page = phone()
+    option(page, 0).click()
+    dock(page, "Sent.")
     room.go("key")
     letter = "ABCD"[[each.right for each in room.lesson.options].index(True)]
     headed(page, f"The answer is {letter}")
@@ -213,7 +224,6 @@ def test_the_run_and_what_follows(phone: Open, room: Room) -> None:
     picture(page, "explanation")
     room.go("ended")
     headed(page, "That was the class")
-    assert room.streams == 1  # the class and its run came over one connection
 
 
 def test_a_vote_counts_once_whatever_happens_to_it(phone: Open, server: PhoneServer, room: Room) -> None:
@@ -361,6 +371,7 @@ def test_ways_in_that_are_closed(phone: Open, room: Room) -> None:
     expect(page.get_by_text("Many are joining at once. Your turn comes in 1 s.")).to_be_visible()
     headed(page, "You are in")
     room.removed = set(room.people)
+    page.evaluate("dispatchEvent(new Event('online'))")
     headed(page, "You are no longer in this class")
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("You are no longer in this class")
@@ -376,7 +387,7 @@ def test_ways_in_that_are_closed(phone: Open, room: Room) -> None:
     page.get_by_role("button", name="Join").click()
     headed(page, "You are in")
     room.people.clear()  # the server forgot: a phone that had joined joins again by itself
-    room.cut += 1
+    page.evaluate("dispatchEvent(new Event('online'))")
     until(page, lambda: room.joins == 7)
     room.go("vote")
     headed(page, room.lesson.title)

@@ -178,8 +178,8 @@ def test_the_race_runs_on_one_clock_to_its_end(open_stage: OpenStage, stage: Sta
     ]
     view = projector_view(LESSON, "experiments", race=racers)
     page = open_stage("projector", view, size="desktop")
-    expect(page.locator(".pj-race li").nth(0)).to_contain_text("1.0 s")
-    expect(page.locator(".pj-race li").nth(1)).to_contain_text("2.0 s")
+    expect(page.locator(".race li").nth(0)).to_contain_text("1.0 s")
+    expect(page.locator(".race li").nth(1)).to_contain_text("2.0 s")
     assert page.evaluate(SMALLEST)[0] >= 31.9
     expect(page.locator(".pj-lanes")).to_be_hidden()
 

@@ -48,6 +48,7 @@ class Phone {
   // A screen: `build()` fills head and rest and gives {title, update}. The focus goes to its heading.
   show(build) {
     const first = !this.screen;
+    this.screen?.destroy?.();
     this.head.replaceChildren();
     this.rest.replaceChildren();
     this.screen = build();

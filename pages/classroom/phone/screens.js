@@ -3,6 +3,7 @@
 
 import { html, setText, show } from "../../components/lanes/dom.js";
 import { putDrawing } from "../shared/drawing.js";
+import { Race } from "../shared/race.js";
 import { brand, choices, forecastBars, heading, percent, prose, silhouette, symptom, tally, where } from "./parts.js";
 
 // `places` are where a screen goes: `head` above the live picture and `rest` under it. `outbox` takes the answers.
@@ -108,15 +109,20 @@ function experiments({ head, rest }, view) {
   const { overline, head: title } = heading(head, where(view), "Watch it run");
   const guess = html("p", "guess", head);
   const soon = html("p", "lead", rest, "The run starts in a moment. It is shown here, on your phone, as it happens.");
+  const race = new Race(rest);
   const bars = forecastBars(rest);
   return {
     title,
+    destroy: () => race.destroy(),
     update(now) {
-      const { run } = now;
-      setText(title, run ? run.title : "Watch it run");
-      setText(overline, [where(now), run && runWords(run)].filter(Boolean).join(" · "));
-      show(soon, !run);
-      setText(guess, run?.prediction ? guessed(now) : "");
+      const racing = Boolean(now.race?.length);
+      const run = racing ? null : now.run;
+      show(race.box, racing);
+      if (racing) race.show(now.race, false);
+      setText(title, racing ? "The race: one epoch of the same data" : run ? run.title : "Watch it run");
+      setText(overline, [where(now), racing ? "recorded runs" : run && runWords(run)].filter(Boolean).join(" · "));
+      show(soon, !run && !racing);
+      setText(guess, run?.prediction && now.predictions?.total ? guessed(now) : "");
       bars.update(now.predictions, now.me?.votes?.predict);
     },
   };
@@ -125,10 +131,10 @@ function experiments({ head, rest }, view) {
 // What most of the class predicted of this run, and what this phone did.
 function guessed({ run, predictions, me }) {
   const words = (id) => document.getElementById(`sil-${id}`)?.dataset.words.replace(/^[AO]/, (letter) => letter.toLowerCase()) ?? "";
-  const share = predictions?.total ? `, ${percent(predictions.counts[run.prediction] ?? 0, predictions.total)} %` : "";
+  const share = `${percent(predictions?.counts[run.prediction] ?? 0, predictions?.total)} % of the class`;
   const mine = me?.votes?.predict;
-  const own = !mine ? "" : mine === run.prediction ? " You too." : ` You: ${words(mine)}.`;
-  return `The class predicted: ${words(run.prediction)}${share}.${own}`;
+  if (mine === run.prediction) return `You and ${share} predicted: ${words(mine)}.`;
+  return `${share} predicted: ${words(run.prediction)}.${mine ? ` You: ${words(mine)}.` : ""}`;
 }
 
 export function runWords(run) {

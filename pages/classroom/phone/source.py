@@ -29,7 +29,8 @@ ASSETS = ("phone.css", "phone.js", "lanes.js", "lanes.css")
 @cache
 def phone_assets() -> dict[str, str]:
     """The script and the style sheet of the page, by name."""
-    script = joined((LANES / "dom.js", SHARED / "prose.js", SHARED / "drawing.js", *(FOLDER / f"{part}.js" for part in PARTS)))
+    shared = (LANES / "dom.js", *(SHARED / f"{part}.js" for part in ("prose", "drawing", "race")))
+    script = joined((*shared, *(FOLDER / f"{part}.js" for part in PARTS)))
     return {"phone.js": script, "phone.css": _read("phone.css")}
 
 

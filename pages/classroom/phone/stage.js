@@ -16,7 +16,7 @@ export class Stage {
 
   // `run` is what the connection says is on screen; `view.run` says how to draw it.
   update(view, run) {
-    this.wanted = STATES.includes(view?.state) && view.run && run?.runId === view.run.run_id ? { view, run } : null;
+    this.wanted = STATES.includes(view?.state) && view.run && !view.race?.length && run?.runId === view.run.run_id ? { view, run } : null;
     show(this.node, Boolean(this.wanted));
     if (!this.wanted) {
       this.clear();

@@ -3,7 +3,7 @@
 
 import { html, setAttribute, setText, show } from "../../components/lanes/dom.js";
 import { picture } from "./pictures.js";
-import { Race } from "./race.js";
+import { Race } from "../shared/race.js";
 import { percent, unbroken, upper } from "./scenes.js";
 
 export function experiments(root, view, { stream, lanes }) {

@@ -21,7 +21,7 @@ SHARED = FOLDER.parent / "shared"
 
 SCRIPTS: dict[str, tuple[Path, ...]] = {
     "projector.js": (
-        DOM, SHARED / "prose.js", SHARED / "stream.js", FOLDER / "pictures.js", FOLDER / "scenes.js", FOLDER / "race.js",
+        DOM, SHARED / "prose.js", SHARED / "stream.js", FOLDER / "pictures.js", FOLDER / "scenes.js", SHARED / "race.js",
         FOLDER / "running.js", FOLDER / "projector.js",
     ),
     "console.js": (DOM, SHARED / "stream.js", FOLDER / "acting.js", FOLDER / "says.js", FOLDER / "panels.js", FOLDER / "console.js"),

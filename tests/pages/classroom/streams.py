@@ -42,13 +42,15 @@ class Event:
 class Follower:
     """Reads /live?class=CODE until it is closed."""
 
-    def __init__(self, client: httpx.Client, code: str, role: str = "", last_id: str = "") -> None:
+    def __init__(self, client: httpx.Client, code: str, role: str = "", last_id: str = "", in_address: bool = False) -> None:
+        """`last_id` is what was seen last, told as a browser does that comes back by itself, or in the address."""
         self.seen: list[Event] = []
         self.text = ""
         self._events: queue.Queue[Event] = queue.Queue()
         self._request = client.stream(
-            "GET", "/live", params={"class": code, **({"as": role} if role else {})},
-            headers={"last-event-id": last_id} if last_id else {}, timeout=60,
+            "GET", "/live", timeout=60,
+            params={"class": code, **({"as": role} if role else {}), **({"last": last_id} if in_address else {})},
+            headers={"last-event-id": last_id} if last_id and not in_address else {},
         )
         self.response = self._request.__enter__()
         self._thread = threading.Thread(target=self._read, daemon=True)

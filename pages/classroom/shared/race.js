@@ -1,14 +1,13 @@
-// The race on the projector: several recorded runs on one clock, by how much of the data they have trained on. Owns its clock and its rows.
+// The race, on the projector and on phones: several recorded runs on one clock, by how much of the data they have trained on. Owns its clock and its rows.
 
 import { html, setAttribute, setText } from "../../components/lanes/dom.js";
-import { unbroken } from "./scenes.js";
 
 const SHOWN_S = 14; // the slowest takes about this long on screen
 
 export class Race {
   constructor(parent) {
-    this.box = html("div", "pj-race", parent);
-    this.clock = html("p", "pj-race-clock", this.box);
+    this.box = html("div", "race", parent);
+    this.clock = html("p", "race-clock", this.box);
     this.list = html("ol", "", this.box);
     this.key = "";
     this.at = 0;
@@ -27,9 +26,9 @@ export class Race {
     this.lanes = racers.map((racer) => {
       const row = html("li", "", this.list);
       setAttribute(row, "data-role", racer.role);
-      html("span", "pj-racer", row, unbroken(racer.title));
+      html("span", "racer", row, racer.title);
       const time = html("strong", "", row);
-      return { racer, time, fill: html("i", "", html("div", "pj-track", row)) };
+      return { racer, time, fill: html("i", "", html("div", "race-track", row)) };
     });
     this.endS = Math.max(...racers.map((racer) => racer.epoch_s));
     this.rate = Math.max(1, this.endS / SHOWN_S);
