@@ -43,14 +43,13 @@ class Conductor:
 
     def __init__(
         self, runs: Callable[[], Runs], classroom: Callable[[], Classroom], ask: Callable[..., Awaitable[Any]],
-        urge: Callable[[str], None], *, start_limit_s: float = START_LIMIT_S,
+        urge: Callable[[str], None],
     ) -> None:
         """`urge` has the screens of a class told at once."""
         self._runs = runs
         self._classroom = classroom
         self._ask = ask
         self._urge = urge
-        self._start_limit_s = start_limit_s
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def experiment(self, code: str, what: str, *, mode: Mode = "live", knobs: Mapping[str, Any] | None = None) -> None:
@@ -73,15 +72,15 @@ class Conductor:
             return
         starting = asyncio.ensure_future(self._ask(self._runs().start, config, viewer=_viewer(code)))
         try:
-            run: Run = await asyncio.wait_for(asyncio.shield(starting), self._start_limit_s)
+            run: Run = await asyncio.wait_for(asyncio.shield(starting), START_LIMIT_S)
         except Exception as fault:  # whatever it is: the class goes on
-            why = str(fault) or f"it did not begin within {self._start_limit_s:g} s"
+            why = str(fault) or f"it did not begin within {START_LIMIT_S:g} s"
             starting.add_done_callback(lambda late: self._give_up(code, late))
             log.warning("class %s: a live run could not be started: %s", code, why)
             await self._fall_back(code, fields, lesson, shown, config, why)
             return
         await self._show(code, {**fields, "run_id": run.run_id, "mode": "live"})
-        self._begin(code, self._follow(code, run, fields, lesson, shown))
+        self._begin(code, lambda: self._follow(code, run, fields, lesson, shown))
 
     async def pause(self, code: str, paused: bool) -> None:
         """Hold the picture on all screens, or let it go on; a live run goes on meanwhile."""
@@ -112,8 +111,9 @@ class Conductor:
             return
         run = await self._ask(self._runs().get, state.run["run_id"])
         lesson = await self._ask(self._classroom().lesson, code)
+        title = state.run["title"]
         if run is not None and lesson is not None:
-            self._begin(code, self._watch(code, run, state.run["title"], lesson))
+            self._begin(code, lambda: self._watch(code, run, title, lesson))
 
     async def close(self) -> None:
         """Follow nothing any longer; the runs themselves end with the server."""
@@ -125,11 +125,11 @@ class Conductor:
 
     async def _follow(self, code: str, run: Run, fields: Mapping[str, Any], lesson: Lesson, shown: Shown) -> None:
         """Until it has drawn something; the recording takes its place where that takes too long."""
-        until_s = time.monotonic() + self._start_limit_s
+        until_s = time.monotonic() + START_LIMIT_S
         while not await self._ask(_has_drawn, run):
             now: Run | None = await self._ask(self._runs().get, run.run_id)
             if now is None or now.over or time.monotonic() >= until_s:
-                why = _why(now) or f"it did not begin within {self._start_limit_s:g} s"
+                why = _why(now) or f"it did not begin within {START_LIMIT_S:g} s"
                 await self._ask(self._runs().stop, run.run_id, _viewer(code))
                 if await self._on_screen(code, run):
                     await self._fall_back(code, fields, lesson, shown, run.config, why)
@@ -182,7 +182,7 @@ class Conductor:
         else:
             await self._note(code, "The race was not recorded here yet: it is being run now, and shown when it is done.", "info")
         if left:
-            self._begin(code, self._measure(code, lesson, left, shown=bool(ready)))
+            self._begin(code, lambda: self._measure(code, lesson, left, shown=bool(ready)))
 
     async def _measure(self, code: str, lesson: Lesson, configs: list[RunConfig], *, shown: bool) -> None:
         """Run whole epochs at full speed, then show the race again."""
@@ -243,10 +243,10 @@ class Conductor:
         if not late.cancelled() and late.exception() is None:
             self._runs().stop(late.result().run_id, _viewer(code))
 
-    def _begin(self, code: str, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, code: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         async def safely() -> None:
             try:
-                await work
+                await work()
             except (StoreError, ValueError) as fault:
                 log.warning("class %s: %s", code, fault)
             except Exception:

@@ -192,11 +192,11 @@ class ClassRoutes:
         """One thing that an instructor does: `action` with its arguments. The console's view as it is then."""
         code, fields = await self._driving(request)
         action, version = fields.pop("action", None), fields.pop("expect_version", None)
-        if not isinstance(action, str) or action in UNTOLD or {"code", "action"} & set(fields):
+        if not isinstance(action, str) or action in UNTOLD:
             raise Refusal(422, "invalid", "An action names itself and its arguments.")
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
             raise Refusal(422, "invalid", "expect_version: must be a whole number.")
-        await self.door.ask(self._classroom().act, code, action, expect_version=version, **fields)
+        await self.door.ask(lambda: self._classroom().act(code, action, expect_version=version, **fields))
         return await self._done(code)
 
     async def experiment(self, request: Request) -> Response:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import httpx
 import pytest
 from starlette.applications import Starlette
 
-from lessons.classroom import ClassState
+from lessons.classroom import Classroom, ClassState
+from pages.classroom import screens
 from scenarios.record import append_event
 from tests.pages.classroom.conftest import KEY
 from tests.pages.classroom.streams import Follower, serving
+from tests.pages.classroom.test_attacks import secrets_of
 from tests.pages.conftest import PretendedRuns
 
+json_dumps = json.dumps
 Client = Callable[..., httpx.Client]
 Follow = Callable[..., Follower]
 
@@ -111,3 +117,182 @@ def test_the_run_on_show_comes_in_the_same_stream_and_goes_on_where_it_was_lost(
     fresh = follow(phone, code)
     fresh.until("shown", run_id=run.run_id)
     assert fresh.until("tick")["t_ms"] == 200
+
+
+def test_nothing_is_in_a_stream_before_its_time(
+    driver: httpx.Client, phone: httpx.Client, client: Client, lobby: ClassState, classroom: Classroom, follow: Follow
+) -> None:
+    code = lobby.code
+    act(driver, code, "next")
+    lesson = classroom.lesson(code)
+    assert lesson is not None
+    other = client()
+    assert other.post(f"/c/{code}/join", json={"nickname": "Bob-the-second"}).status_code == 200
+    assert other.post(f"/c/{code}/vote", json={"round": "first", "item_no": 1, "choice": lesson.options[0].id}).status_code == 200
+    streams = [follow(phone, code), follow(client(), code, "projector")]
+    for state in ("vote", "votes", "discuss", "revote", "predict", "experiments"):
+        for stream in streams:
+            view = stream.until("class", state=state)
+            text = json.dumps(view)
+            assert not [secret for secret in secrets_of(lesson, state) if secret in text], (state, view["role"])
+            assert "Bob-the-second" not in text
+            assert (view["votes"] is None) == (state in ("vote", "revote"))
+            assert (view["predictions"] is None) == (state != "experiments")
+            assert (view["key"], view["explanation"], view["run"]) == (None, None, None)
+        act(driver, code, "next")
+    assert streams[0].until("class", state="key")["key"]["option_id"] == lesson.key.id
+
+
+def test_a_frozen_projector_goes_on_with_what_it_showed(
+    driver: httpx.Client, client: Client, phone: httpx.Client, lobby: ClassState, follow: Follow
+) -> None:
+    code = lobby.code
+    act(driver, code, "next")
+    act(driver, code, "freeze", on=True)
+    act(driver, code, "next")
+    wall, hand = follow(client(), code, "projector"), follow(phone, code)
+    view = wall.until("class")
+    assert (view["state"], view["frozen"]) == ("vote", True)
+    assert hand.until("class")["state"] == "votes"
+    act(driver, code, "freeze", on=False)
+    assert wall.until("class", frozen=False)["state"] == "votes"
+    act(driver, code, "blank", on=True)
+    assert wall.until("class", blank=True)
+
+
+def test_a_participant_who_is_removed_is_shown_out(
+    driver: httpx.Client, phone: httpx.Client, lobby: ClassState, follow: Follow
+) -> None:
+    code = lobby.code
+    hand, desk = follow(phone, code), follow(driver, code, "console")
+    hand.until("class")
+    person = desk.until("class", here=1)["participants"][0]["id"]
+    act(driver, code, "remove", participant=person)
+    assert hand.ended()
+    again = follow(phone, code)
+    assert again.response.status_code == 403
+    view = desk.until("class", here=0)
+    assert view["reconnecting"] == 0, "they are not expected back"
+
+
+def test_pausing_and_showing_again_reach_every_screen(
+    driver: httpx.Client, phone: httpx.Client, client: Client, lobby: ClassState, follow: Follow, runs: PretendedRuns
+) -> None:
+    code = lobby.code
+    to_experiments(driver, code)
+    streams = [follow(phone, code), follow(client(), code, "projector"), follow(driver, code, "console")]
+    cause = streams[2].until("class")["causes"][0]["id"]
+    assert driver.post(f"/class/{code}/experiment", json={"cause_id": cause, "mode": "live"}).status_code == 200
+    run = next(iter(runs.runs.values()))
+    append_event(run.run_dir, "tick", {"t_ms": 200})
+    for stream in streams:
+        stream.until("shown", run_id=run.run_id)
+        stream.until("tick", t_ms=200)
+    assert driver.post(f"/class/{code}/pause", json={"paused": True}).json()["run"]["paused"] is True
+    for stream in streams:
+        while not (stream.until("class")["run"] or {}).get("paused"):
+            pass
+    assert driver.post(f"/class/{code}/replay", json={}).status_code == 200
+    for stream in streams:
+        again = stream.until("shown", run_id=run.run_id)
+        assert again["showing"] == 2
+        assert stream.until("tick")["t_ms"] == 200, "from its beginning"
+    assert driver.post(f"/class/{code}/experiment", json={"cause_id": "clear"}).json()["run"] is None
+    for stream in streams:
+        stream.until("shown", run_id=None)
+
+
+def test_a_third_of_the_class_drops_and_comes_back_in_a_vote_and_no_vote_is_lost_or_doubled(
+    driver: httpx.Client, client: Client, lobby: ClassState, classroom: Classroom, follow: Follow
+) -> None:
+    code, size = lobby.code, 20
+    phones = [client() for _ in range(size)]
+    for phone in phones:
+        assert phone.post(f"/c/{code}/join", json={}).status_code == 200
+    hands = [follow(phone, code) for phone in phones]
+    desk = follow(driver, code, "console")
+    act(driver, code, "next")
+    options = [option["id"] for option in hands[0].until("class", state="vote")["item"]["options"]]
+    desk.until("class", here=size)
+    for number, hand in enumerate(hands):
+        if number % 3 == 0:
+            hand.close()
+    assert desk.until("class", here=size - 7)["reconnecting"] == 7
+
+    def cast(number: int) -> list[int]:
+        """As a phone does: once, and the same again by the ones that were away, which cannot know whether it came through."""
+        body = {"round": "first", "item_no": 1, "choice": options[number % len(options)]}
+        return [phones[number].post(f"/c/{code}/vote", json=body).status_code for _ in range(2 if number % 3 == 0 else 1)]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert {status for statuses in pool.map(cast, range(size)) for status in statuses} == {200}
+    for number in range(0, size, 3):
+        back = follow(phones[number], code)
+        assert back.until("class")["me"]["votes"]["first"] == options[number % len(options)]
+    assert desk.until("class", here=size, answered=size)["reconnecting"] == 0
+    counts = classroom.console_view(code)["shares"]["options"]
+    assert {option["id"]: option["n"] for option in counts} == {
+        option: len(range(at, size, len(options))) for at, option in enumerate(options)
+    }
+
+
+def test_a_view_is_made_into_bytes_once_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+    monkeypatch.setattr(screens.json, "dumps", lambda value, **named: made.append(value) or json_dumps(value, **named))
+    screen = screens.Screen("audience")
+    viewers = [screens.ClassViewer(token=str(number), person=number, me=b'{"nickname":"%d"}' % number) for number in range(300)]
+    screen.viewers.update(viewers)
+    screen.tell({"role": "audience", "version": 1, "server_s": 1.0, "state": "vote"}, None)
+    told = [screen.take(viewer) for viewer in viewers]
+    assert len(made) == 1
+    assert told[7] == b'event: class\ndata: {"role":"audience","version":1,"server_s":1.0,"state":"vote","me":{"nickname":"7"}}\n\n'
+    screen.tell({"role": "audience", "version": 2, "server_s": 2.0, "state": "vote"}, None)
+    assert [screen.take(viewer) for viewer in viewers[:3]] == [b""] * 3, "the clock and the version alone are no news to a phone"
+
+
+def test_a_quiet_line_says_now_and_then_that_it_is_alive() -> None:
+    screen = screens.Screen("projector")
+    viewer = screens.ClassViewer()
+    screen.viewers.add(viewer)
+    screen.tell({"state": "lobby"}, None)
+    screen.take(viewer)
+    screen.beat(3600.0)
+    assert screen.take(viewer) == b""
+    screen.beat(0.0)
+    assert (screen.take(viewer), screen.take(viewer)) == (b"event: beat\ndata: {}\n\n", b"")
+
+
+def test_a_viewer_that_stops_reading_slows_nobody_and_is_let_go(
+    driver: httpx.Client, phone: httpx.Client, client: Client, lobby: ClassState, follow: Follow, runs: PretendedRuns, url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(screens, "STALLED_S", 1.0)
+    code = lobby.code
+    to_experiments(driver, code)
+    lazy = client()
+    assert lazy.post(f"/c/{code}/join", json={}).status_code == 200
+    host, port = url.removeprefix("http://").split(":")
+    stuck = socket.socket()
+    stuck.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    stuck.connect((host, int(port)))
+    cookie = "; ".join(f"{name}={value}" for name, value in lazy.cookies.items())
+    stuck.sendall(f"GET /live?class={code} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\n\r\n".encode())
+    hand, desk = follow(phone, code), follow(driver, code, "console")
+    cause = desk.until("class", here=2)["causes"][0]["id"]
+    driver.post(f"/class/{code}/experiment", json={"cause_id": cause})
+    run = next(iter(runs.runs.values()))
+    for number in range(40):
+        append_event(run.run_dir, "tick", {"t_ms": number, "filling": "x" * 200_000})
+        assert hand.until("tick")["t_ms"] == number
+    assert desk.until("class", here=1)
+    stuck.close()
+
+
+def test_streams_end_when_the_server_is_to_end(
+    app: Starlette, driver: httpx.Client, phone: httpx.Client, lobby: ClassState, follow: Follow
+) -> None:
+    streams = [follow(phone, lobby.code), follow(driver, lobby.code, "console")]
+    for stream in streams:
+        stream.until("class")
+    app.state.classes.feed._hub.closing = True
+    assert all(stream.ended() for stream in streams)
