@@ -49,6 +49,8 @@ class Ballots:
             raise _busy()
         turn = self._turns.setdefault((code, token), _Turn())
         turn.latest += 1
+        turn.waiting += 1
+        self._waiting += 1
         number = turn.latest
         casting = asyncio.ensure_future(self._in_turn(turn, number, (code, token), round, choice, item_no))
         try:
@@ -58,8 +60,6 @@ class Ballots:
             raise _busy() from None
 
     async def _in_turn(self, turn: _Turn, number: int, key: tuple[str, str], round: str, choice: str, item_no: int) -> Cast:
-        turn.waiting += 1
-        self._waiting += 1
         try:
             async with turn.lock:
                 if number != turn.latest:

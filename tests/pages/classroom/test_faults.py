@@ -1,0 +1,209 @@
+"""A class in a bad hour: the server is killed in the middle of a vote, the store is away, votes overtake one another.
+
+The real app as a process of its own where the process is what fails. No vote may be lost or counted twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from lessons.classroom import Classroom, ClassState
+from lessons.store import STORE_FILE, open_store
+from pages.classroom import balloting
+from pages.classroom.balloting import Ballots
+from pages.classroom.door import Refusal
+from tests.browser.server import AppServer
+from tests.pages.classroom.conftest import KEY, LESSON
+from tests.pages.classroom.streams import Follower
+from tests.pages.classroom.test_routes import Browser, act, joined
+
+PHONES = 24
+
+
+class Phone:
+    """What a phone does about its vote: sends it until it is acknowledged, and then no more."""
+
+    def __init__(self, url: str, code: str) -> None:
+        self._client = httpx.Client(base_url=url, timeout=5)
+        self._code = code
+        assert self._client.post(f"/c/{code}/join", json={}).status_code == 200
+
+    def vote(self, choice: str, limit_s: float = 60.0) -> int:
+        """How often it had to be sent."""
+        deadline = time.monotonic() + limit_s
+        for tries in range(1, 1_000):
+            try:
+                answer = self._client.post(f"/c/{self._code}/vote", json={"round": "first", "item_no": 1, "choice": choice})
+                if answer.status_code == 200:
+                    return tries
+                assert answer.status_code == 503, answer.text
+            except httpx.TransportError:
+                pass
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        raise AssertionError
+
+    def view(self) -> dict[str, Any]:
+        return dict(self._client.get(f"/c/{self._code}/view").json())
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_in_a_vote_comes_back_in_the_same_state_with_every_vote(tmp_path: Path) -> None:
+    env = {"SHARDLAB_INSTRUCTOR_KEY": KEY, "SHARDLAB_PREVIEW": "1", "SHARDLAB_LESSONS_DIR": ""}
+    with AppServer(tmp_path / "data", env=env) as server, httpx.Client(base_url=server.url, timeout=20) as driver:
+        code = a_class(server.data_dir)
+        assert driver.post("/instructor/sign-in", data={"key": KEY}).status_code == 303
+        phones = [Phone(server.url, code) for _ in range(PHONES)]
+        view = driver.post(f"/class/{code}/do", json={"action": "next"}).json()
+        options = [option["id"] for option in view["item"]["options"]]
+        hand = Follower(phones[0]._client, code)
+        assert hand.until("class")["state"] == "vote"
+        with ThreadPoolExecutor(PHONES) as pool:
+            begun = threading.Event()
+
+            def cast(number: int) -> int:
+                if number >= PHONES // 3:
+                    begun.wait(60)  # the others are in the middle of it when the server dies
+                return phones[number].vote(options[number % len(options)])
+
+            votes = [pool.submit(cast, number) for number in range(PHONES)]
+            for vote in votes[: PHONES // 3]:
+                vote.result(60)
+            begun.set()
+            server.kill()
+            assert hand.ended()
+            server.start()
+            tries = [vote.result(60) for vote in votes]
+        assert max(tries) > 1, "nobody noticed: the server was not away"
+        view = driver.post(f"/class/{code}/do", json={"action": "blank", "on": False}).json()
+        assert (view["state"], view["answered"]) == ("vote", PHONES)
+        assert {option["id"]: option["n"] for option in view["shares"]["options"]} == {
+            option: len(range(at, PHONES, len(options))) for at, option in enumerate(options)
+        }
+        for number, phone in enumerate(phones):
+            assert phone.view()["me"]["votes"]["first"] == options[number % len(options)], "the same participant, the same vote"
+            phone.close()
+        back = Follower(driver, code, "projector")
+        assert back.until("class")["answered"] == PHONES
+        back.close()
+
+
+def a_class(data_dir: Path) -> str:
+    """Made beside the server, as by another one."""
+    store = open_store(data_dir)
+    try:
+        return Classroom(store).create([LESSON]).code
+    finally:
+        store.close()
+
+
+@contextmanager
+def store_away(tmp_path: Path) -> Iterator[None]:
+    """Somebody else holds SQLite's one lock, as a disk that hangs does."""
+    other = sqlite3.connect(tmp_path / STORE_FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+
+def test_while_the_store_is_away_nothing_is_acknowledged_and_afterwards_nothing_is_lost(
+    browser: Browser, driver: TestClient, classroom: Classroom, lobby: ClassState, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(balloting, "ANSWER_LIMIT_S", 0.4)
+    phone = joined(browser, lobby.code)
+    view = act(driver, lobby.code, "next")
+    first, second = (option["id"] for option in view["item"]["options"][:2])  # type: ignore[index]
+    body = {"round": "first", "item_no": 1, "choice": first}
+    with store_away(tmp_path):
+        answer = phone.post(f"/c/{lobby.code}/vote", json=body)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert answer.json()["words"]
+        assert phone.get(f"/c/{lobby.code}/view").json()["state"] == "vote", "the class can still be looked at"
+        assert classroom.console_view(lobby.code)["answered"] == 0
+        stuck = driver.post(f"/class/{lobby.code}/do", json={"action": "next"})
+        assert (stuck.status_code, stuck.json()["reason"]) == (503, "store")
+    for choice in (first, second):
+        assert phone.post(f"/c/{lobby.code}/vote", json={**body, "choice": choice}).status_code == 200
+    assert classroom.console_view(lobby.code)["answered"] == 1
+    assert phone.get(f"/c/{lobby.code}/view").json()["me"]["votes"]["first"] == second
+
+
+class Slow:
+    """Stands where the classroom would: takes votes when it is let, in threads of the ballots."""
+
+    def __init__(self) -> None:
+        self.let = threading.Event()
+        self.cast: list[str] = []
+
+    def vote(self, code: str, token: str, *, round: str, choice: str, item_no: int) -> str:
+        self.let.wait(10)
+        self.cast.append(choice)
+        return choice
+
+    def audience_me(self, code: str, token: str) -> dict[str, object]:
+        return {}
+
+
+def test_a_vote_that_was_given_up_does_not_come_after_a_later_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balloting, "ANSWER_LIMIT_S", 0.05)
+    slow = Slow()
+
+    async def script() -> list[object]:
+        ballots = Ballots(lambda: slow)  # type: ignore[arg-type,return-value]
+
+        async def send(choice: str) -> object:
+            try:
+                return await ballots.cast("ABC234", "t", round="first", choice=choice, item_no=1)
+            except Refusal as refusal:
+                return refusal.reason
+
+        given_up = [await send(choice) for choice in ("a", "b", "c")]
+        monkeypatch.setattr(balloting, "ANSWER_LIMIT_S", 10.0)
+        slow.let.set()
+        last = await send("d")
+        return [*given_up, last]
+
+    assert asyncio.run(script()) == ["busy", "busy", "busy", ("d", {})]
+    assert slow.cast == ["a", "d"], "one that waited is left out once there is a later one"
+
+
+def test_a_room_that_votes_while_nothing_moves_is_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balloting, "ANSWER_LIMIT_S", 0.2)
+    monkeypatch.setattr(balloting, "WAITING_LIMIT", 40)
+    slow = Slow()
+
+    async def script() -> Counter[str]:
+        ballots = Ballots(lambda: slow)  # type: ignore[arg-type,return-value]
+
+        async def send(number: int) -> str:
+            try:
+                await ballots.cast("ABC234", str(number), round="first", choice="a", item_no=1)
+            except Refusal as refusal:
+                return refusal.reason
+            return "recorded"
+
+        told = Counter(await asyncio.gather(*(send(number) for number in range(100))))
+        slow.let.set()
+        return told
+
+    assert asyncio.run(script()) == {"busy": 100}
+    assert len(slow.cast) <= 40
