@@ -52,7 +52,7 @@ def test_a_page_allows_only_files_of_ours(driver: TestClient, lobby: ClassState,
     assert answer.headers["content-security-policy"] == POLICY
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
-    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["referrer-policy"] == "same-origin"
     assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\son[a-z]+=|\sstyle=", answer.text), "nothing in it would be refused by its policy"
 
 
