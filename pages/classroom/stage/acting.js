@@ -11,17 +11,19 @@ export class Acting {
     this.base = base;
     this.on = on;
     this.movedAt = -Infinity;
+    this.moved = "";
     this.moving = false;
     this.version = 0;
   }
 
   // A step of the class. It names the version it was meant for, so that the second of two presses changes nothing.
   async move(action, more = {}) {
-    if (this.moving || performance.now() - this.movedAt < TWICE_MS) {
+    if (this.moving || (action === this.moved && performance.now() - this.movedAt < TWICE_MS)) {
       this.on.say("Pressed twice within half a second: it counted once.", "info");
       return false;
     }
     this.moving = true;
+    this.moved = action;
     this.movedAt = performance.now();
     try {
       return await this.moveFrom(action, more, this.on.view());

@@ -1,0 +1,295 @@
+"""A whole class in real browsers: presenter, console and two phones play it, with live runs that do not start and keys in mid-run.
+
+With SHARDLAB_TEST_SHOTS=FOLDER every state is kept there as pictures of presenter, console and phone, for people to judge.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from lessons import load_lessons
+from lessons.classroom import Classroom
+from lessons.store import open_store
+from tests.browser.checks import SIZES, FaultLog
+from tests.browser.server import ROOT, AppServer
+
+KEY = "a-key-for-this-test"
+NOTE = "Ask the second row first."
+NAMES = ("Ada Lovelace", "<i>Grace</i>")
+LESSON, SECOND = load_lessons().lessons[:2]
+CAUSE = next(cause for cause in LESSON.causes if cause.scenario == "rank0_loading")
+SHOTS = os.environ.get("SHARDLAB_TEST_SHOTS", "")
+RUN_MS = 30_000
+WATCH = """
+    window.seen = [];
+    new MutationObserver((changes) => {
+        for (const { target, attributeName } of changes) {
+            const first = String(target.className?.baseVal ?? target.className).split(" ")[0];
+            seen.push([Date.now(), `${target.localName}.${first} ${attributeName}=${target.getAttribute(attributeName)}`]);
+        }
+    }).observe(document, { subtree: true, attributes: true, attributeFilter: ["data-blank", "data-mode", "data-state"] });
+    addEventListener("keydown", () => { window.pressed = Date.now(); }, true);
+"""
+
+
+class Projector:
+    """The projector's page, with everything that was ever sent to it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.frames: list[tuple[str, str]] = []
+        self._texts: list[str] = []
+        session = page.context.new_cdp_session(page)
+        session.send("Network.enable")
+        session.on("Network.eventSourceMessageReceived", lambda event: self.frames.append((event["eventName"], event["data"])))
+        page.on("response", self._keep)
+
+    def _keep(self, response: Any) -> None:
+        if "/live" not in response.url and "/static/" not in response.url and response.ok:
+            self._texts.append(f"{response.url} {json.dumps(response.headers)} {response.text()}")
+
+    def told(self) -> str:
+        """All of its traffic and what is in its page now."""
+        return "\n".join([*self._texts, *(data for _, data in self.frames), self.page.content(), self.page.url])
+
+    def views(self) -> list[dict[str, Any]]:
+        return [json.loads(data) for name, data in self.frames if name == "class"]
+
+
+@pytest.fixture
+def server(own_app: Callable[..., AppServer]) -> AppServer:
+    return own_app(script=ROOT / "tests/browser/class_app.py", cwd=ROOT, env={"SHARDLAB_INSTRUCTOR_KEY": KEY})
+
+
+@pytest.fixture
+def code(server: AppServer) -> str:
+    store = open_store(server.data_dir)
+    try:
+        classroom = Classroom(store)
+        made = classroom.create([LESSON.id, SECOND.id], title="Scaling on one node", plan=[8, 6])
+        classroom.act(made.code, "note", text=NOTE, item_no=1)
+        return made.code
+    finally:
+        store.close()
+
+
+@pytest.fixture
+def open_window(browser: Browser, server: AppServer, fault_log: FaultLog) -> Iterator[Callable[..., Page]]:
+    """`open_window(path, size)`: a window of its own, on the class's server."""
+    contexts: list[BrowserContext] = []
+
+    def show(path: str, size: str, watch: Callable[[Page], Any] = lambda page: None) -> Page:
+        context = browser.new_context(**SIZES[size])  # type: ignore[arg-type]
+        context.set_default_timeout(10_000)
+        context.add_init_script(WATCH)
+        contexts.append(context)
+        page = context.new_page()
+        fault_log.watch(page)
+        watch(page)
+        page.goto(server.url + path)
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    fault_log.check()
+
+
+class Room:
+    """The four windows of a class, and what is done in them."""
+
+    def __init__(self, code: str, server: AppServer, open_window: Callable[..., Page]) -> None:
+        self.server = server
+        found: list[Projector] = []
+        self.presenter = open_window(f"/class/{code}/projector", "wide", lambda page: found.append(Projector(page)))
+        self.projector = found[0]
+        self.console = open_window(f"/class/{code}/console", "desktop")
+        self.console.get_by_label("Instructor key").fill(KEY)
+        self.console.get_by_role("button", name="Sign in").click()
+        self.phones = [open_window(f"/c/{code}", "phone") for _ in NAMES]
+        for phone, name in zip(self.phones, NAMES, strict=True):
+            phone.get_by_label("Nickname").fill(name)
+            phone.get_by_role("button", name="Join").click()
+            expect(phone.get_by_role("heading", level=1)).to_be_visible()
+        self.secrets = [option.rebuttal.html[:40] for option in LESSON.options] + [LESSON.why.html[:40], LESSON.exam_box.html[:40]]
+
+    def starts(self, how: str) -> None:
+        """How live runs start from now on."""
+        (self.server.data_dir / "start").write_text(how)
+
+    def on(self, key: str, state: str, *, name: str = "") -> None:
+        """One key of the clicker leads to `state`, on every screen."""
+        self.rest()
+        self.console.keyboard.press(key)
+        expect(self.presenter.locator("body")).to_have_attribute("data-state", state)
+        self.nothing_too_early(state)
+        self.shots(name or state)
+
+    def rest(self) -> None:
+        """As long as it takes until a second press is not taken for a double one."""
+        self.console.wait_for_timeout(600)
+
+    def nothing_too_early(self, state: str) -> None:
+        told = self.projector.told()
+        never = [NOTE, *NAMES, "&lt;i&gt;Grace", "suggestion", "participants"]
+        before_key = [] if state in ("key", "explanation", "ended") else [*self.secrets, json.dumps(LESSON.why.html)[1:40]]
+        for secret in [*never, *before_key]:
+            assert secret not in told, f"{state}: {secret}"
+        for view in self.projector.views():
+            if view["state"] in ("lobby", "vote", "revote"):
+                assert view["votes"] is None, view["state"]
+            if view["state"] not in ("key", "explanation"):
+                assert view["key"] is None, view["state"]
+                assert view["explanation"] is None, view["state"]
+            if view["state"] in ("lobby", "vote", "votes", "discuss", "revote"):
+                assert [view["run"], view["predict"], view["predictions"]] == [None] * 3, view["state"]
+                assert not any(cause.title in json.dumps(view) for cause in LESSON.causes), view["state"]
+        pressable = self.presenter.locator("button, a, input, select, textarea, summary, [tabindex], [role=button]")
+        assert pressable.count() == 0, state
+
+    def vote(self, phone: Page, number: int) -> None:
+        phone.get_by_role("radio").nth(number).click()
+        expect(phone.locator("#dock")).to_contain_text("Sent")
+
+    def latency(self, key: str, wanted: str) -> int:
+        """Press a key on the console; how many ms later the projector has it, by the clock of the machine that runs both."""
+        self.presenter.evaluate("window.seen.length = 0")
+        self.console.keyboard.press(key)
+        self.presenter.wait_for_function("wanted => window.seen.some(([, what]) => what === wanted)", arg=wanted, timeout=RUN_MS)
+        at = self.presenter.evaluate("wanted => window.seen.find(([, what]) => what === wanted)[0]", wanted)
+        return int(at - self.console.evaluate("window.pressed"))
+
+    def shots(self, name: str) -> None:
+        if not SHOTS:
+            return
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        self.presenter.wait_for_timeout(900)
+        for theme in ("light", "dark"):
+            for width, height in ((1920, 1080), (1280, 800)):
+                self.presenter.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+                self.presenter.set_viewport_size({"width": width, "height": height})
+                self.presenter.wait_for_timeout(500)
+                self.presenter.screenshot(path=f"{SHOTS}/{name}-presenter-{width}-{theme}.png")
+        self.presenter.emulate_media(color_scheme="light")
+        self.presenter.set_viewport_size({"width": 1920, "height": 1080})
+        self.phones[0].screenshot(path=f"{SHOTS}/{name}-phone.png")
+        self.console.screenshot(path=f"{SHOTS}/{name}-console.png")
+        self.console.set_viewport_size({"width": 390, "height": 844})
+        self.console.screenshot(path=f"{SHOTS}/{name}-console-phone.png", full_page=True)
+        self.console.set_viewport_size({"width": 1280, "height": 800})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_a_whole_class(code: str, server: AppServer, open_window: Callable[..., Page]) -> None:
+    room = Room(code, server, open_window)
+    console, presenter, (ada, grace) = room.console, room.presenter, room.phones
+    expect(console.locator(".cn-here")).to_contain_text("2 here")
+    expect(presenter.locator(".pj-here")).to_have_text("2 people are here")
+    expect(presenter.locator(".pj-code")).to_have_text(code)
+    room.nothing_too_early("lobby")
+    room.shots("lobby")
+
+    room.on("PageDown", "vote")
+    console.get_by_role("button", name="Close in 90 s").click()
+    expect(presenter.locator(".pj-clock")).to_contain_text("1:")
+    room.vote(ada, 0)
+    room.vote(grace, 2)
+    expect(presenter.locator(".pj-count")).to_have_text("2 of 2 answered")
+    room.nothing_too_early("vote")
+    room.on("Space", "votes")
+    expect(presenter.locator(".pj-bars strong").first).to_have_text("50 %")
+    room.on("PageDown", "discuss")
+    room.on("PageUp", "votes", name="votes-again")
+    room.on("PageDown", "discuss")
+    room.on("PageDown", "revote")
+    for phone in room.phones:
+        room.vote(phone, 2)
+    room.nothing_too_early("revote")
+    room.on("PageDown", "predict")
+    for phone in room.phones:
+        phone.get_by_role("radio", name="Only GPU 0 high").click()
+        expect(phone.locator("#dock")).to_contain_text("Sent")
+    room.on("PageDown", "experiments", name="experiments-waiting")
+
+    watch_runs(room)
+
+    console.keyboard.press("PageDown")
+    console.keyboard.press("PageDown")  # a double press
+    expect(presenter.locator("body")).to_have_attribute("data-state", "key")
+    expect(console.get_by_role("alert")).to_contain_text("it counted once")
+    expect(presenter.locator("[data-right=true]")).to_contain_text("Right")
+    expect(ada.get_by_role("heading", level=1)).to_contain_text("The answer is C")
+    room.nothing_too_early("key")
+    room.shots("key")
+    room.on("PageDown", "explanation")
+    assert json.dumps(LESSON.why.html)[1:40] in room.projector.told(), "what is searched for is what would be found"
+    assert presenter.locator(".pj-drawing img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+    expect(grace.get_by_role("heading", level=1)).to_have_text("Why")
+    room.rest()
+    console.keyboard.press("PageDown")
+    expect(presenter.locator(".pj-head h1")).to_have_text(SECOND.title.replace("GPU ", "GPU\u00a0"))
+    expect(console.locator(".cn-state")).to_have_text("Vote")
+    console.get_by_role("button", name="End the class").click()
+    console.get_by_role("button", name="Really end it?").click()
+    expect(presenter.get_by_role("heading", name="Thank you")).to_be_visible()
+    expect(ada.get_by_role("heading", level=1)).to_have_text("That was the class")
+    room.shots("ended")
+
+
+def watch_runs(room: Room) -> None:
+    """A live run for all, blank, freeze, P; one that cannot start and one that takes too long."""
+    console, presenter = room.console, room.presenter
+    ready = console.locator(".cn-causes li").filter(has_text=CAUSE.title)
+    expect(ready).to_contain_text("recording ready", timeout=RUN_MS)
+    live = console.get_by_role("button", name=f"Run live: {CAUSE.title}")
+    live.click()
+    lanes = presenter.locator(".pj-lanes.sl-root")
+    expect(lanes).to_have_attribute("data-state", "running", timeout=RUN_MS)
+    expect(presenter.locator(".pj-badge")).to_have_text("Live")
+    for phone in room.phones:
+        expect(phone.locator(".sl-root").first).to_have_attribute("data-state", "running")
+    expect(presenter.locator(".pj-predicted li")).to_contain_text(["100 %"])
+    room.nothing_too_early("experiments")
+    room.shots("experiments-live")
+    took = {
+        "blank": room.latency("b", "body. data-blank=true"), "shown again": room.latency("b", "body. data-blank=false"),
+        "frozen": room.latency("f", "div.pj-lanes data-state=paused"),
+    }  # fmt: skip
+    before = presenter.locator(".sl-main").inner_text()
+    presenter.wait_for_timeout(600)
+    assert presenter.locator(".sl-main").inner_text() == before
+    presenter.reload()
+    expect(presenter.locator("body")).to_have_attribute("data-state", "experiments")
+    console.keyboard.press("f")
+    expect(lanes).not_to_have_attribute("data-state", "paused")
+    took["recording"] = room.latency("p", "strong.pj-badge data-mode=recorded")
+    expect(presenter.locator(".pj-badge")).to_contain_text("Recorded here on")
+    expect(lanes).to_have_attribute("data-state", "replay")
+    console.get_by_role("button", name="Pause").click()
+    for screen in (presenter, *room.phones):
+        expect(screen.locator(".sl-root").first).to_have_attribute("data-state", "paused")
+    room.shots("experiments-recorded")
+    console.get_by_role("button", name="Play on").click()
+    expect(lanes).to_have_attribute("data-state", "replay")
+    for how, words in (("fail", "The launcher does not answer"), ("hang", "did not begin within")):
+        console.get_by_role("button", name="Off the screens").click()
+        expect(presenter.locator(".pj-waiting")).to_be_visible()
+        room.starts(how)
+        presenter.evaluate("window.seen.length = 0")
+        pressed = console.evaluate("Date.now()")
+        live.click()
+        expect(presenter.locator(".pj-badge")).to_contain_text("Recorded here on", timeout=RUN_MS)
+        at = presenter.evaluate("window.seen.findLast(([, what]) => what.endsWith('data-mode=recorded'))[0]")
+        took[f"recording after a start that {how}s"] = int(at - pressed)
+        expect(console.locator(".cn-log")).to_contain_text(words)
+        expect(console.locator(".cn-log")).to_contain_text("Its recording is on the screens, labelled")
+    room.starts("")
+    print("ms from a key or click on the console to the projector:", json.dumps(took))
