@@ -9,7 +9,8 @@ from typing import Any
 
 from lessons.classroom.analysis import FEWEST
 from lessons.classroom.memory import LiveClass
-from lessons.classroom.model import ClassState, Place, Round
+from lessons.classroom.model import ClassState, Round
+from lessons.classroom.moves import place_of, reopened
 from lessons.classroom.states import VOTING, ahead, back_place, next_place, skip_place
 from lessons.classroom.views import LETTERS, latest_round, shared_view
 from lessons.evidence import Recordings
@@ -21,7 +22,7 @@ GO_ON_ABOVE_PCT = 70
 
 def console_base(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
     state = live.state
-    here = Place(item_no=state.item_no, state=state.state)
+    here = place_of(state)
     after, skip = next_place(here, state.order, len(state.lesson_ids)), skip_place(here, state.order)
     back = back_place(state.trail, state.keys_seen)
     voting = VOTING.get(state.state)
@@ -40,7 +41,7 @@ def console_base(live: LiveClass, lesson: Lesson | None) -> dict[str, Any]:
         "notes": state.notes.get(str(state.item_no), ""),
         "back": None if back is None else back.state, "next": None if after is None else after.state,
         "skip": None if skip is None else skip.state, "go_to": list(ahead(here, state.order)), "order": state.order,
-        "may_reopen": may_reopen(state),
+        "may_reopen": reopened(state) is not None,
         "log": [{"at_s": line.at_s, "words": line.words, "tone": line.tone} for line in live.log],
         "blank": state.blank, "frozen": state.frozen is not None, "show_names": state.show_names,
         "hands": {each: dict(state.hands.get(f"{state.item_no}.{each}", {})) for each in ("first", "second", "predict")},
@@ -89,19 +90,14 @@ def shares(live: LiveClass, lesson: Lesson, round: Round) -> dict[str, Any]:
 
 def suggestion(live: LiveClass, lesson: Lesson) -> dict[str, Any] | None:
     """What to do by the share of right answers of the latest round; None where there are too few votes, or the key was seen."""
-    found = shares(live, lesson, latest_round(live))
-    share = found["right_pct"]
-    if share is None or live.state.key_seen:
+    latest = latest_round(live)
+    counts = live.counts(live.state.item_no, latest)
+    total = counts.total()
+    if total < FEWEST or live.state.key_seen:
         return None
+    share = 100 * counts[lesson.key.id] / total
     words = "Give a hint" if share < HINT_BELOW_PCT else "Go on" if share > GO_ON_ABOVE_PCT else "Let them discuss"
-    return {"words": words, "share_pct": share, "n": found["n"], "round": found["round"]}
-
-
-def may_reopen(state: ClassState) -> bool:
-    """Whether there is a vote of this item that may be opened again."""
-    if state.state in VOTING:
-        return state.closes_s is not None
-    return not state.key_seen and any(place.item_no == state.item_no and place.state in ("vote", "revote") for place in state.trail)
+    return {"words": words, "share_pct": round(share, 1), "n": total, "round": latest}
 
 
 def _pct(part: int, whole: int) -> float | None:

@@ -50,20 +50,29 @@ def _go_to(now: ClassState, around: Around, /, state: str) -> Done:
     return _go(now, around, Place(item_no=now.item_no, state=target))
 
 
+def reopened(now: ClassState) -> Place | None:
+    """Where the latest vote of this item is opened again; None where there is none, or its key was seen.
+
+    That of a vote with a timer is where the class is.
+    """
+    if now.state in VOTING and now.closes_s is not None:
+        return place_of(now)
+    if now.key_seen or now.state in ("vote", "revote", "ended"):
+        return None
+    of_item = [place for place in now.trail if place.item_no == now.item_no and place.state in ("vote", "revote")]
+    return of_item[-1] if of_item else None
+
+
 def _reopen(now: ClassState, around: Around, /) -> Done:
-    """The latest vote of this item takes votes again: by going back to it, or by taking its timer away."""
-    if now.state in VOTING:
+    place = reopened(now)
+    if place is None:
+        raise ValueError(KEY_SEEN if now.key_seen else "There is no vote to open again.")
+    if place == place_of(now):
         return Done(state=replace(now, closes_s=None), words="The vote is open without a limit.")
-    if now.key_seen:
-        raise ValueError(KEY_SEEN)
     trail = list(now.trail)
-    while trail and trail[-1].item_no == now.item_no:
-        place = trail[-1]
-        if place.state in ("vote", "revote"):
-            done = _go(replace(now, trail=tuple(trail)), around, place, back=True)
-            return replace(done, words=f"{STATE_WORDS[place.state]} is open again.")
+    while trail[-1] != place:
         trail.pop()
-    raise ValueError("There is no vote of this item to open again.")
+    return replace(_go(replace(now, trail=tuple(trail)), around, place, back=True), words=f"{STATE_WORDS[place.state]} is open again.")
 
 
 def _end(now: ClassState, around: Around, /) -> Done:

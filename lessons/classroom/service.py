@@ -17,7 +17,6 @@ from lessons.classroom.actions import apply
 from lessons.classroom.casting import cast
 from lessons.classroom.doing import Around
 from lessons.classroom.looking import Looking
-from lessons.classroom.memory import LiveClass
 from lessons.classroom.model import (
     ROUNDS,
     TONES,
@@ -127,7 +126,8 @@ class Classroom(Looking):
         Raises UnknownClassError, StaleClassError, ValueError.
         """
         live = self._copies.of(code)
-        around, person = self._around(live), None
+        now_s, person = self._clock(), None
+        picture = projector_picture(live, self._lesson(live.state)) if action == "freeze" else {}
         with self.store.write() as connection:
             before = keeping.read_class(connection, live.state.code)
             if before is None:
@@ -135,12 +135,13 @@ class Classroom(Looking):
             if expect_version is not None and expect_version != before.version:
                 raise StaleClassError(before)
             if action in people.PEOPLE_ACTIONS:
-                done, person = people.moderate(connection, before, action, arguments, now_s=around.now_s)
+                done, person = people.moderate(connection, before, action, arguments, now_s=now_s)
             else:
-                done = apply(before, around, action, arguments)
+                choices = self._choices(before, before.item_no)
+                done = apply(before, Around(now_s=now_s, choices=choices, picture=picture), action, arguments)
             if not keeping.replace_class(connection, done.state):
                 raise StaleClassError(before)
-            line = keeping.insert_line(connection, before.code, done.words, "info", around.now_s) if done.words else None
+            line = keeping.insert_line(connection, before.code, done.words, "info", now_s) if done.words else None
         with live.lock:
             live.set_state(done.state)
             if person is not None:
@@ -155,6 +156,7 @@ class Classroom(Looking):
         if tone not in TONES:
             raise ValueError(f"tone={str(tone)[:20]!r}: must be one of {', '.join(TONES)}")
         now_s = self._clock()
+        words = words.replace("\x00", "")  # PostgreSQL keeps no such character
         try:
             with self.store.write() as connection:
                 line = keeping.insert_line(connection, live.state.code, words, tone, now_s)
@@ -163,12 +165,6 @@ class Classroom(Looking):
             line = Line(id=0, at_s=now_s, words=words[: keeping.LONGEST_LINE], tone=tone)
         live.add_lines([line])
         self._copies.tell(live.state.code)
-
-    def _around(self, live: LiveClass) -> Around:
-        lesson = self._lesson(live.state)
-        return Around(
-            now_s=self._clock(), choices=self._choices(live.state, live.state.item_no), picture=projector_picture(live, lesson)
-        )
 
     def _choices(self, state: ClassState, item_no: int) -> Mapping[str, tuple[str, ...]]:
         """What can be chosen in an item, by round."""

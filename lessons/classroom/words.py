@@ -20,6 +20,8 @@ LONGEST_TITLE = 80
 
 _JOINERS = "\u200c\u200d"
 """Between letters of some scripts, and inside emoji; anything else that cannot be seen is refused."""
+_BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that are empty."""
 _MOST_MARKS = 2
 """Marks on one letter; more of them climb over the lines around."""
 
@@ -51,7 +53,7 @@ def clean_nickname(nickname: str | None) -> str | None:
     if nickname is None:
         return None
     if not isinstance(nickname, str):
-        raise ValueError("nickname: must be text")
+        raise ValueError(f"nickname={str(nickname)[:20]}: must be text")
     text = " ".join(unicodedata.normalize("NFC", nickname[: 20 * LONGEST_NICKNAME]).split(" ")).strip(" ")
     if not text:
         return None
@@ -91,6 +93,6 @@ def _unseen(text: str) -> str:
         marks = marks + 1 if category in ("Mn", "Me") else 0
         if marks > _MOST_MARKS:
             return "more than two marks on one letter"
-        if category in ("Zl", "Zp") or (category[0] == "C" and letter not in _JOINERS):
+        if category in ("Zl", "Zp") or (category[0] == "C" and letter not in _JOINERS) or letter in _BLANK:
             return "control characters or characters that cannot be seen"
     return ""
