@@ -59,7 +59,7 @@ class ItemAnalysis:
     second_facility: float | None
     discrimination: float | None
     distractors: Mapping[str, float] | None
-    """Wrong option -> its share of the wrong answers of the first vote."""
+    """Wrong option -> its share of the first vote."""
     change: Change | None
     predicted_right: float | None
     """Share that predicted the picture which the cause with the most votes draws."""
@@ -124,11 +124,9 @@ def _facility(counts: Counter[str], lesson: Lesson | None) -> float | None:
 
 
 def _distractors(counts: Counter[str], lesson: Lesson | None) -> dict[str, float] | None:
-    if lesson is None:
+    if lesson is None or counts.total() < FEWEST:
         return None
-    wrong = {option.id: counts[option.id] for option in lesson.options if not option.right}
-    total = sum(wrong.values())
-    return {option: count / total for option, count in wrong.items()} if total >= FEWEST else None
+    return {option.id: counts[option.id] / counts.total() for option in lesson.options if not option.right}
 
 
 def _change(first: Mapping[int, bool], second: Mapping[int, bool]) -> Change | None:

@@ -53,7 +53,7 @@ class Copies:
         if look and time.monotonic() >= live.look_s and live.looking.acquire(blocking=False):
             try:
                 live.look_s = time.monotonic() + LOOK_EVERY_S
-                self._compare(code, live)
+                return self._compared(code, live)
             except StoreError:
                 live.look_s = time.monotonic() + AWAY_S
             finally:
@@ -93,14 +93,21 @@ class Copies:
                 del self._live[min(self._live, key=lambda known: self._live[known].look_s)]
         return live
 
-    def _compare(self, code: str, live: LiveClass) -> None:
+    def _compared(self, code: str, live: LiveClass) -> LiveClass:
+        """`live` with what the store holds; a fresh copy where the store was taken back behind it, as by a backup."""
+        own = live.now  # before the store is asked: whatever is in it was committed by then
         with self._store.read() as connection:
             now = keeping.read_now(connection, code)
-        if now != live.now:
+        if now is not None and any(there < here for there, here in zip(now, own, strict=True)):
+            self.forget(code)
+            live = self._first(code)
+            self.tell(code)
+        elif now != live.now:
             before = live.stamp
             self._read(code, live)
             if live.stamp != before:
                 self.tell(code)
+        return live
 
     def _read(self, code: str, live: LiveClass | None) -> LiveClass:
         """Everything of a class from the store, into `live`."""

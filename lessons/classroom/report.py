@@ -37,7 +37,6 @@ def _item(live: LiveClass, item: ItemAnalysis) -> dict[str, Any]:
                 "id": option.id, "letter": letter_of(lesson, option.id), "text": option.text, "right": option.right,
                 **{f"{each}_n": item.counts[each].get(option.id, 0) for each in ("first", "second")},
                 **{f"{each}_share": _share(item, each, option.id) for each in ("first", "second")},
-                "wrong_share": None if item.distractors is None else item.distractors.get(option.id),
             }
             for option in (lesson.options if lesson else ())
         ],
