@@ -118,12 +118,12 @@ class Copies:
                 raise UnknownClassError
             people = keeping.read_participants(connection, code)
             votes = keeping.read_votes(connection, code)
-            lines = keeping.read_log(connection, code)
+            lines, count = keeping.read_log(connection, code)
         live = live or LiveClass(state=state, look_s=time.monotonic() + LOOK_EVERY_S)
         live.set_state(state)
         for token_hash, person in people.items():
             live.set_person(token_hash, person)
         for vote in votes:
             live.set_vote(vote)
-        live.add_lines(lines)
+        live.set_log(lines, count)
         return live

@@ -30,12 +30,12 @@ _NOW = select(
     select(func.coalesce(func.sum(participants.c.changes), 0))
     .where(participants.c.code == bindparam("class_code")).scalar_subquery().label("people"),
     select(func.coalesce(func.sum(votes.c.changes), 0)).where(votes.c.code == bindparam("class_code")).scalar_subquery().label("cast"),
-    select(func.coalesce(func.max(class_log.c.id), 0)).where(class_log.c.code == bindparam("class_code")).scalar_subquery().label("line"),
+    select(func.count()).where(class_log.c.code == bindparam("class_code")).scalar_subquery().label("lines"),
 ).where(classes.c.code == bindparam("class_code"))
 """Built once: they are asked at every vote, and building a statement takes longer than SQLite takes to answer it."""
 
 Now = tuple[int, int, int, int]
-"""Version, changes of participants and of votes, and the latest line of the log: two are equal where nothing has happened in between."""
+"""Version, changes of participants and of votes, and lines of the log: two are equal where nothing has happened in between."""
 
 
 def insert_class(connection: Connection, state: ClassState) -> bool:
@@ -72,7 +72,7 @@ def delete_class(connection: Connection, code: str) -> bool:
 
 def read_now(connection: Connection, code: str) -> Now | None:
     row = connection.execute(_NOW, {"class_code": code}).first()
-    return None if row is None else (row.version, int(row.people), int(row.cast), row.line)
+    return None if row is None else (row.version, int(row.people), int(row.cast), row.lines)
 
 
 def find_participant(connection: Connection, code: str, token: str) -> Participant | None:
@@ -118,11 +118,13 @@ def insert_line(connection: Connection, code: str, words: str, tone: Tone, now_s
     return Line(id=number, at_s=now_s, words=words[:LONGEST_LINE], tone=tone)
 
 
-def read_log(connection: Connection, code: str) -> list[Line]:
-    """The latest lines, oldest first."""
+def read_log(connection: Connection, code: str) -> tuple[list[Line], int]:
+    """The latest lines, oldest first; and how many there are up to the latest one."""
     latest = select(class_log).where(class_log.c.code == code).order_by(class_log.c.id.desc()).limit(LOG_LINES)
     rows = connection.execute(latest).mappings().all()
-    return [Line(id=row["id"], at_s=row["at_s"], words=row["words"], tone=row["tone"]) for row in reversed(rows)]
+    lines = [Line(id=row["id"], at_s=row["at_s"], words=row["words"], tone=row["tone"]) for row in reversed(rows)]
+    until = class_log.c.id <= (lines[-1].id if lines else 0)
+    return lines, connection.execute(select(func.count()).where(class_log.c.code == code, until)).scalar_one()
 
 
 _VOTE = tuple(field.name for field in fields(Vote))

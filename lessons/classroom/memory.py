@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from lessons.classroom.keeping import LOG_LINES, Now
@@ -40,13 +40,13 @@ class LiveClass:
     lock: threading.RLock = field(default_factory=threading.RLock)
     _people_changes: int = 0
     _vote_changes: int = 0
-    _line: int = 0
+    _lines: int = 0
 
     @property
     def now(self) -> Now:
         """As `keeping.read_now` tells it of the store."""
         with self.lock:
-            return self.state.version, self._people_changes, self._vote_changes, self._line
+            return self.state.version, self._people_changes, self._vote_changes, self._lines
 
     def set_state(self, state: ClassState) -> None:
         with self.lock:
@@ -71,16 +71,30 @@ class LiveClass:
                 self._vote_changes += vote.changes - (known.changes if known else 0)
                 self._changed()
 
-    def add_lines(self, lines: Iterable[Line]) -> None:
-        """Those that are not here yet; one without a number is kept as it comes."""
+    def set_log(self, lines: list[Line], count: int) -> None:
+        """The latest lines of the store, and how many there are up to the latest of them."""
         with self.lock:
-            known = {line.id for line in self.log}
-            fresh = [line for line in lines if not line.id or line.id not in known]
-            if fresh:
-                ordered = sorted([*self.log, *fresh], key=lambda line: line.at_s)
-                self.log = deque(ordered, maxlen=LOG_LINES)
-                self._line = max(self._line, *(line.id for line in fresh))
-                self._changed()
+            self._merge(lines)
+            self._lines = count + sum(1 for line in self.log if lines and line.id > lines[-1].id)
+
+    def add_line(self, line: Line) -> None:
+        with self.lock:
+            self._lines += self._merge([line]) if line.id else 0
+            if not line.id:
+                self._keep([*self.log, line])
+
+    def _merge(self, lines: list[Line]) -> int:
+        """How many of `lines` were not here."""
+        known = {line.id for line in self.log}
+        fresh = [line for line in lines if line.id not in known]
+        if fresh:
+            self._keep([*self.log, *fresh])
+        return len(fresh)
+
+    def _keep(self, lines: list[Line]) -> None:
+        """One without a number comes after those of its time."""
+        self.log = deque(sorted(lines, key=lambda line: (line.at_s, line.id or inf)), maxlen=LOG_LINES)
+        self._changed()
 
     def change_person(self, person: Participant) -> None:
         """`set_person` of somebody who is here. Somebody from another replica comes with the next look at the store."""

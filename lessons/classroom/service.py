@@ -146,7 +146,8 @@ class Classroom(Looking):
             live.set_state(done.state)
             if person is not None:
                 live.change_person(person)
-            live.add_lines([line] if line else [])
+            if line is not None:
+                live.add_line(line)
         self._copies.tell(before.code)
         return done.state
 
@@ -163,7 +164,7 @@ class Classroom(Looking):
         except StoreError as fault:
             log.warning("class %s: %s (%s)", live.state.code, words, fault)
             line = Line(id=0, at_s=now_s, words=words[: keeping.LONGEST_LINE], tone=tone)
-        live.add_lines([line])
+        live.add_line(line)
         self._copies.tell(live.state.code)
 
     def _choices(self, state: ClassState, item_no: int) -> Mapping[str, tuple[str, ...]]:

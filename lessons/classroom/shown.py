@@ -19,7 +19,7 @@ RACING = ("role", "epoch_s", "measured", "points")
 
 
 class ShownRun(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     run_id: str = Field(min_length=1, max_length=200)
     title: str = Field(default="", max_length=200)

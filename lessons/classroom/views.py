@@ -124,7 +124,11 @@ def _predict(live: LiveClass, lesson: Lesson | None) -> dict[str, Any] | None:
 def _race(live: LiveClass, lesson: Lesson | None) -> list[dict[str, Any]] | None:
     if live.state.state not in WITH_RUNS or not live.state.race:
         return None
-    return [{**(_run(live, lesson, racer) or {}), **{name: racer[name] for name in RACING}} for racer in live.state.race]
+    racers = [{**(_run(live, lesson, racer) or {}), **{name: racer[name] for name in RACING}} for racer in live.state.race]
+    if not live.state.key_seen:
+        for racer in racers:  # the odd one is the cause that matches the question: the key
+            racer["role"] = "rest" if racer["role"] == "odd" else racer["role"]
+    return racers
 
 
 def _run(live: LiveClass, lesson: Lesson | None, run: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -104,7 +105,7 @@ def test_the_latest_vote_can_be_opened_again_until_the_key_was_seen(room: Classr
 def test_there_is_nothing_to_open_again(room: Classroom, at: str) -> None:
     code, _ = new_class(room, lessons=["one-busy-gpu"], at=at)
     assert not room.console_view(code)["may_reopen"]
-    with pytest.raises(ValueError, match="no vote to open again|key of this item was seen"):
+    with pytest.raises(ValueError, match=r"no vote to open again|key of this item was seen"):
         room.act(code, "reopen")
 
 
@@ -127,7 +128,7 @@ def test_go_to_names_what_is_possible(room: Classroom) -> None:
 def test_a_timer_is_set_extended_and_taken_away(room: Classroom, clock: Clock) -> None:
     code, _ = new_class(room)
     for action, arguments in (("timer", {"seconds": 30}), ("extend", {})):
-        with pytest.raises(ValueError, match="open vote|no timer"):
+        with pytest.raises(ValueError, match=r"open vote|no timer"):
             room.act(code, action, **arguments)
     go_to(room, code, "vote")
     assert room.act(code, "timer", seconds=30).closes_s == clock.now_s + 30
@@ -138,7 +139,7 @@ def test_a_timer_is_set_extended_and_taken_away(room: Classroom, clock: Clock) -
     assert room.console_view(code)["may_vote"]
     assert room.act(code, "timer", seconds=None).closes_s is None
     for seconds in (0, -1, 3601, float("nan"), float("inf"), True, "30"):
-        with pytest.raises(ValueError, match="seconds=.*must be 1 to 3600"):
+        with pytest.raises(ValueError, match=r"seconds=.*must be 1 to 3600"):
             room.act(code, "timer", seconds=seconds)
     assert room.act(code, "timer", seconds=30).closes_s is not None
     assert room.act(code, "next").closes_s is None, "a timer ends with its vote"
@@ -214,7 +215,7 @@ def test_notes_belong_to_an_item_and_to_the_console(room: Classroom) -> None:
     assert room.console_view(code)["notes"] == "Ask who has seen it.\nThen wait."
     assert "notes" not in room.projector_view(code) | room.audience_view(code, people[0].token)
     for arguments in ({"text": "x" * 4001}, {"text": "\x00"}, {"text": 3}, {"text": "x", "item_no": 3}, {"text": "x", "item_no": True}):
-        with pytest.raises(ValueError, match="text|item_no"):
+        with pytest.raises(ValueError, match=r"text|item_no"):
             room.act(code, "note", **arguments)
 
 
@@ -236,7 +237,7 @@ def test_a_run_is_on_all_screens_until_the_next_item(room: Classroom) -> None:
     for view in (room.projector_view(code), room.audience_view(code, people[0].token), room.console_view(code)):
         assert view["run"] == {
             "run_id": "r1", "title": "All data through GPU 0", "odd_rank": None, "metric": "gpu_util", "mode": "live", "recorded_words": "",
-            "paused": False, "prediction": "only0", "sentence": "",
+            "paused": False, "prediction": "only0", "sentence": "", "showing": 0,
         }, "with what the class predicted of this cause, and without its id"
     room.act(code, "show_run", run={**RUN, "cause_id": "k9"})
     assert room.projector_view(code)["run"]["prediction"] is None, "the class predicted another cause"
@@ -257,17 +258,18 @@ def test_a_run_is_on_all_screens_until_the_next_item(room: Classroom) -> None:
     assert room.state(code).run is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "named"),
-    [
-        ({}, "run.run_id"), ({**RUN, "mode": "faked"}, "run.mode"), ({**RUN, "odd_rank": -1}, "run.odd_rank"), ({**RUN, "key": "t2"}, "run.key"),
-        ({**RUN, "prediction": "none"}, "run.prediction"), ([RUN], "run"), ({**RUN, "sentence": "x" * 501}, "run.sentence"),
-    ],
-)
-def test_a_run_that_is_described_wrongly_is_refused(room: Classroom, fields: Any, named: str) -> None:
+def test_a_run_that_is_described_wrongly_is_refused(room: Classroom) -> None:
     code, _ = new_class(room, at="experiments")
-    with pytest.raises(ValueError, match=named):
-        room.act(code, "show_run", run=fields)
+    for fields, named in (
+        ({}, "run.run_id"), ({**RUN, "mode": "faked"}, "run.mode"), ({**RUN, "odd_rank": -1}, "run.odd_rank"),
+        ({**RUN, "key": "t2"}, "run.key"), ({**RUN, "epoch_s": float("inf")}, "run.epoch_s"),
+        ({**RUN, "prediction": "none"}, "run.prediction"),
+        ([RUN], "run"), ({**RUN, "sentence": "x" * 501}, "run.sentence"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(named)):
+            room.act(code, "show_run", run=fields)
+    with pytest.raises(ValueError, match="race: must be a list of at most 4"):
+        room.act(code, "show_run", race=[RUN] * 5)
 
 
 def test_the_log_tells_what_happened_latest_last_and_survives(room: Classroom, again: Any, clock: Clock) -> None:
@@ -286,20 +288,18 @@ def test_the_log_tells_what_happened_latest_last_and_survives(room: Classroom, a
         room.note(code, "x", "loud")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("action", "arguments", "said"),
-    [
+def test_what_is_no_action_is_refused_in_words(room: Classroom) -> None:
+    code, _ = new_class(room)
+    before = room.state(code)
+    cases: list[tuple[str, dict[str, Any], str]] = [
         ("nothing", {}, "action='nothing': must be one of next, back"), ("next", {"faster": 1}, "takes nothing else, not faster"),
         ("timer", {}, "takes seconds, not nothing"), ("blank", {}, "takes on"), ("remove", {}, "participant=None"),
         ("remove", {"participant": 10**9}, "somebody in this class"), ("hide", {"participant": True}, "participant=True"),
         ("hide", {"participant": 1, "on": True}, "nothing else"),
-    ],
-)
-def test_what_is_no_action_is_refused_in_words(room: Classroom, action: str, arguments: dict[str, Any], said: str) -> None:
-    code, _ = new_class(room)
-    before = room.state(code)
-    with pytest.raises(ValueError, match=said):
-        room.act(code, action, **arguments)
+    ]
+    for action, arguments, said in cases:
+        with pytest.raises(ValueError, match=said):
+            room.act(code, action, **arguments)
     assert room.state(code) == before
 
 
@@ -312,7 +312,7 @@ def test_nobody_is_moderated_from_another_class(room: Classroom) -> None:
 
 
 def test_an_unknown_class_is_unknown_to_every_door(room: Classroom) -> None:
-    for code in ("AAAAAA", "aaaaaa", "", "short", "x" * 100_000, "AAAAA'"):
+    for code in ("AAAAAA", "", "x" * 100_000, "AAAAA'"):
         for door in (
             lambda code: room.act(code, "next"), lambda code: room.join(code), room.state, room.projector_view, room.console_view,
             room.audience_base, room.report, room.results_csv, room.stamp, lambda code: room.note(code, "x"),
@@ -339,8 +339,7 @@ def test_whatever_a_browser_sends_is_done_or_refused_in_words(room: Classroom, a
     before = room.state(code)
     try:
         after = room.act(code, action, **arguments)
-    except ValueError as refused:
-        assert str(refused)
+    except ValueError:
         assert room.state(code) == before
     else:
         assert after.version == before.version + 1

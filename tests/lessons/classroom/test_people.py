@@ -39,12 +39,12 @@ def test_a_browser_has_one_token_for_all_its_classes(room: Classroom) -> None:
     assert there.id != ada.id
 
 
-@pytest.mark.parametrize("token", [None, "", "short", "x" * 44, "x" * 42 + "'", "\x00" * 43, "ü" * 43, " " * 43])
-def test_what_cannot_be_a_token_is_replaced(room: Classroom, token: str | None) -> None:
+def test_what_cannot_be_a_token_is_replaced(room: Classroom) -> None:
     code, _ = new_class(room)
-    joined = room.join(code, token)
-    assert is_token(joined.token)
-    assert joined.token != token
+    for token in (None, "", "short", "x" * 44, "x" * 42 + "'", "\x00" * 43, "\u00fc" * 43, " " * 43):
+        joined = room.join(code, token)
+        assert is_token(joined.token)
+        assert joined.token != token
 
 
 def test_joining_from_many_tabs_at_once_makes_one_participant(room: Classroom, again: Callable[[], Classroom], database: Store) -> None:
@@ -93,42 +93,40 @@ def test_somebody_who_was_removed_sees_and_does_nothing(room: Classroom, again: 
     assert room.join(code, ada.token).id == ada.id
 
 
-@pytest.mark.parametrize("token", [None, "", "x" * 43, "../../etc", 'x"; DROP TABLE votes'])
-def test_a_forged_token_sees_nothing(room: Classroom, token: str | None) -> None:
+def test_a_forged_token_sees_nothing(room: Classroom) -> None:
     code, _ = new_class(room, people=1)
-    with pytest.raises(UnknownParticipantError):
-        room.audience_view(code, token)
+    for token in (None, "", "x" * 43, "../../etc", 'x"; DROP TABLE votes'):
+        with pytest.raises(UnknownParticipantError):
+            room.audience_view(code, token)
 
 
-@pytest.mark.parametrize(
-    "nickname",
-    [
-        "<script>alert(1)</script"[:24], "[x](javascript:alert(1))", "![x](http://x.example)", "=cmd|'/c calc'!A1", "+1+1", "-2+3", "@SUM(1)",
-        "'; DROP TABLE votes;--", "{{7*7}}", "${jndi:ldap://x}", "# Heading", "**bold** `code`", "&lt;b&gt;", "Ada", "愛子", "Zoë", "👩‍🔬 Ada", "می‌خواهم",
-        "x" * 24, "1️⃣",
-    ],
+READABLE = (
+    "<script>alert(1)</script"[:24], "[x](javascript:alert(1))", "![x](http://x.example)", "=cmd|'/c calc'!A1", "+1+1", "-2+3", "@SUM(1)",
+    "'; DROP TABLE votes;--", "{{7*7}}", "${jndi:ldap://x}", "# Heading", "**bold** `code`", "&lt;b&gt;", "Ada", "x" * 24,
+    "\u611b\u5b50", "Zo\u00eb", "\U0001f469\u200d\U0001f52c Ada", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "1\ufe0f\u20e3",
 )
-def test_a_name_may_be_any_text_that_can_be_read(room: Classroom, nickname: str) -> None:
+UNREADABLE = (
+    "a\x00b", "a\nb", "a\tb", "a\x1b[31m", "a\x7f", "a\x9fb", "\u202eadA", "a\u2066b\u2069", "a\u200fb", "a\u200bb", "\ufeffAda",
+    "a\u061cb", "a\u2028b", "a\ud800b", "a\ue000b", "a\U000e0041", "\u3164", "\u2800\u2800", "\u200d\u200d", "\u0301\u0301",
+    "a" + "\u0335" * 20, "x" * 25, "x" * 100_000, "\u00a0", "\u3000",
+)
+
+
+def test_a_name_may_be_any_text_that_can_be_read(room: Classroom, again: Callable[[], Classroom]) -> None:
     """It is shown as text and nothing else; that is the matter of whoever shows it."""
     code, _ = new_class(room)
-    ada = room.join(code, nickname=f"  {nickname} ")
+    people = [room.join(code, nickname=f"  {nickname} ") for nickname in READABLE]
     room.act(code, "show_names", on=True)
-    assert room.audience_view(code, ada.token)["me"]["nickname"] == nickname
-    assert room.projector_view(code)["names"] == [nickname]
+    for door in (room, again()):
+        assert tuple(door.audience_view(code, person.token)["me"]["nickname"] for person in people) == READABLE
+        assert tuple(door.projector_view(code)["names"]) == READABLE
 
 
-@pytest.mark.parametrize(
-    "nickname",
-    [
-        "a\x00b", "a\nb", "a\tb", "a\x1b[31m", "a\x7f", "a\x9fb", "\u202eadA", "a\u2066b\u2069", "a\u200fb", "a\u200bb", "\ufeffAda", "a\u061cb",
-        "a\u2028b", "a\ud800b", "a\ue000b", "a\U000e0041", "\u3164", "\u2800\u2800", "\u200d\u200d", "\u0301\u0301", "a" + "\u0335" * 20,
-        "x" * 25, "x" * 100_000, "\u00a0", "\u3000",
-    ],
-)
-def test_a_name_that_cannot_be_read_is_refused(room: Classroom, nickname: str) -> None:
+def test_a_name_that_cannot_be_read_is_refused(room: Classroom) -> None:
     code, _ = new_class(room)
-    with pytest.raises(ValueError, match="nickname: must"):
-        room.join(code, nickname=nickname)
+    for nickname in UNREADABLE:
+        with pytest.raises(ValueError, match="nickname: must"):
+            room.join(code, nickname=nickname)
     assert room.joined(code) == 0
 
 
@@ -141,8 +139,7 @@ def test_what_is_no_text_is_no_name() -> None:
 def test_every_text_becomes_a_short_line_or_is_refused(nickname: str) -> None:
     try:
         name = clean_nickname(nickname)
-    except ValueError as refused:
-        assert "nickname" in str(refused)
+    except ValueError:
         return
     assert name is None or (0 < len(name) <= LONGEST_NICKNAME and name == name.strip(" ") and len(name.splitlines()) == 1)
     assert clean_nickname(name) == name

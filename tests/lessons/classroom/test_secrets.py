@@ -131,6 +131,17 @@ def test_a_run_names_its_cause_to_everybody_and_its_experiment_to_nobody(room: C
         assert leaks({**view, "run": {**view["run"], "title": ""}}, lesson) == []
 
 
+def test_a_race_does_not_set_off_the_key_before_it_was_seen(room: Classroom) -> None:
+    code, _ = new_class(room, at="experiments")
+    racers = [{**RUN, "run_id": role, "role": role, "epoch_s": 3.0, "points": [[0, 0], [3, 100]]} for role in ("right", "odd", "rest")]
+    room.act(code, "show_run", race=racers)
+    race = room.projector_view(code)["race"]
+    assert [racer["role"] for racer in race] == ["right", "rest", "rest"]
+    assert (race[0]["epoch_s"], race[0]["points"], "cause_id" in race[0]) == (3.0, [[0.0, 0.0], [3.0, 100.0]], False)
+    room.act(code, "next")
+    assert [racer["role"] for racer in room.projector_view(code)["race"]] == ["right", "odd", "rest"]
+
+
 def test_votes_stay_hidden_in_a_discussion_that_did_not_show_them(room: Classroom) -> None:
     code, people = new_class(room, people=5, at="vote")
     cast_all(room, code, people, [RIGHT] * 5)
