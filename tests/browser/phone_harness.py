@@ -101,8 +101,8 @@ class Room:
                 "rebuttals": [{"option_id": option.id, "html": option.rebuttal.html} for option in lesson.options],
             } if state in ("key", "explanation") else None,
             "explanation": {
-                "why_html": lesson.why.html, "infographic_svg": lesson.infographic, "exam_html": lesson.exam_box.html,
-                "on_call_html": lesson.on_call_box.html,
+                "why_html": lesson.why.html, "infographic_svg": lesson.infographic, "infographic_alt": lesson.infographic_alt,
+                "exam_html": lesson.exam_box.html, "on_call_html": lesson.on_call_box.html,
             } if state == "explanation" else None,
             "me": {
                 "nickname": self.people[token],

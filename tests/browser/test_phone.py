@@ -237,7 +237,10 @@ def test_a_vote_counts_once_whatever_happens_to_it(phone: Open, server: PhoneSer
     room.vote_answers = [0]  # recorded, but the answer gets lost
     option(page, 0).click()
     dock(page, "Not sent yet")
+    expect(option(page, 0)).to_have_css("border-top-style", "dashed")
     dock(page, "Sent.")
+    expect(option(page, 0)).to_have_css("border-top-style", "solid")
+    expect(option(page, 0).locator(".letter")).to_have_css("background-color", "rgb(15, 118, 110)")
     assert (recorded(), len(room.asked)) == ([ids[0]], 2)
 
     room.vote_answers = [503]  # the store is away; then the page is loaded anew before it is back
@@ -420,3 +423,8 @@ def test_what_others_wrote_is_text_and_nothing_of_a_lesson_runs(phone: Open, roo
     assert page.evaluate("document.querySelectorAll('#page :is(img, script, [onclick], a[href^=javascript])').length") == 0
     assert page.evaluate("document.querySelector('.drawing div').shadowRoot.querySelectorAll('script, img, [onload]').length") == 0
     assert page.evaluate("window.hit") is None
+    room.lesson = dataclasses.replace(room.lesson, infographic=svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" '))
+    old = phone(script="delete Document.prototype.adoptedStyleSheets")  # a browser of some years ago: the drawing as a picture
+    headed(old, "Why")
+    expect(old.locator(".drawing img")).to_be_visible()
+    assert old.evaluate("window.hit") is None

@@ -186,7 +186,6 @@ class Phone {
     const shown = `${view.state}/${view.item?.no ?? 0}`;
     if (shown !== this.shown) {
       this.shown = shown;
-      this.warned = false;
       const screen = view.item || WITHOUT_ITEM.includes(view.state) ? SCREENS[view.state] : gone;
       this.show(() => screen(this, view, { outbox: this.outbox, base: this.base }));
     }
@@ -200,7 +199,8 @@ class Phone {
     const { view, feed } = this;
     if (!view) return;
     const left = view.may_vote ? this.clock.left(view.closes_s) : null;
-    if (left != null && left <= LAST_SECONDS && !this.warned) {
+    if (left == null || left > LAST_SECONDS) this.warned = false;
+    else if (!this.warned) {
       this.warned = true;
       this.speaker.say(`${left} seconds left`);
     }
@@ -246,7 +246,9 @@ class Dock {
     show(this.left, left != null);
     if (left != null) setText(this.left, minutes(left));
     this.left.classList.toggle("last", left != null && left <= LAST_SECONDS);
-    show(this.node, lostS != null || Boolean(text));
+    const used = lostS != null || Boolean(text);
+    show(this.node, used);
+    document.body.classList.toggle("docked", used);
   }
 }
 

@@ -181,7 +181,7 @@ function explanation({ head, rest }, view) {
   const { head: title } = heading(head, where(view), "Why");
   const { explanation: told } = view;
   prose(rest, told.why_html).classList.add("why");
-  if (told.infographic_svg) putDrawing(html("figure", "drawing", rest), told.infographic_svg);
+  if (told.infographic_svg) putDrawing(html("figure", "drawing", rest), told.infographic_svg, told.infographic_alt);
   for (const [name, field] of [["In the exam", "exam_html"], ["On call: check these first", "on_call_html"]]) {
     if (!told[field]) continue;
     const box = html("section", "box", rest);

@@ -18,6 +18,7 @@ export class Stage {
   update(view, run) {
     this.wanted = STATES.includes(view?.state) && view.run && !view.race?.length && run?.runId === view.run.run_id ? { view, run } : null;
     show(this.node, Boolean(this.wanted));
+    document.body.classList.toggle("staged", Boolean(this.wanted));
     if (!this.wanted) {
       this.clear();
       return;

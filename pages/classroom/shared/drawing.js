@@ -5,8 +5,13 @@
 
 const NOT_DRAWN = ["script", "style", "foreignobject", "iframe", "object", "embed", "image", "img", "a"];
 
-// `svgText` into `parent`, in place of what is there.
-export function putDrawing(parent, svgText) {
+// `svgText` into `parent`, in place of what is there. `alt` is what it shows, for browsers that can only have it as a picture.
+export function putDrawing(parent, svgText, alt = "") {
+  if (!("adoptedStyleSheets" in Document.prototype)) {
+    const image = Object.assign(new Image(), { alt, src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText)}` });
+    parent.replaceChildren(image);
+    return;
+  }
   const template = document.createElement("template");
   // Inert, and never itself a part of the page. In what `lessons.svg` writes, a tag holds no other ">".
   template.innerHTML = (svgText ?? "").replace(/<style>/g, "<desc data-sheet>").replace(/<\/style>/g, "</desc>").replace(/<[^>]+>/g, (tag) => tag.replace(/\sstyle=/g, " data-style="));
