@@ -61,8 +61,8 @@ class Room:
         self.vote_answers: list[int] = []
         """Statuses for the next votes, in place of recording them: 503, or 0 for recording it and letting the answer get lost."""
         self.join_answers: list[tuple[int, dict[str, Any]]] = []
-        self.cut = 0
-        """Raised to end all streams."""
+        self.mute = False
+        """Streams begin and say nothing, as behind a proxy that holds them back."""
 
     def go(self, state: str, **fields: Any) -> None:
         """The next state, told to all."""
@@ -198,9 +198,12 @@ class PhoneServer:
     async def _stream(self, token: str) -> AsyncIterator[str]:
         room = self.room
         room.streams += 1
-        cut, version, run, sent = room.cut, -1, None, 0
+        version, run, sent = -1, None, 0
         yield "retry: 2000\n\n"
-        while room.cut == cut and token not in room.removed and not (self._runner and self._runner.should_exit):
+        while token not in room.removed and not (self._runner and self._runner.should_exit):
+            if room.mute:
+                await asyncio.sleep(0.02)
+                continue
             if room.version != version:
                 version = room.version
                 yield f"id: {version}.0.0\nevent: class\ndata: {json.dumps(room.view(token))}\n\n"

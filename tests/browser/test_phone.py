@@ -301,7 +301,8 @@ def test_a_vote_that_the_server_lost_or_that_another_device_changed(phone: Open,
 
 
 def test_a_phone_that_slept_or_changed_its_address_comes_back(phone: Open, room: Room) -> None:
-    page = phone(faults=("ERR_", "Failed to load"), clock=True)
+    network = "Object.defineProperty(navigator, 'connection', { value: Object.assign(new EventTarget(), { type: 'wifi' }) });"
+    page = phone(faults=("ERR_", "Failed to load"), clock=True, script=network + RECORD_WHAT_IS_SAID)
     headed(page, "You are in")
     hide = """hidden => {
         Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
@@ -313,7 +314,8 @@ def test_a_phone_that_slept_or_changed_its_address_comes_back(phone: Open, room:
     page.evaluate(hide, False)
     until(page, lambda: room.streams == 2)
     headed(page, room.lesson.title)
-    page.evaluate("dispatchEvent(new Event('online'))")
+    page.evaluate("navigator.connection.dispatchEvent(new Event('change'))")  # only another estimate of the speed
+    page.evaluate("navigator.connection.type = 'cellular'; navigator.connection.dispatchEvent(new Event('change'))")
     until(page, lambda: room.streams == 3)
     asked = room.views
     page.clock.fast_forward(60_000)  # where nothing was heard for long, it asks, and believes the answer
@@ -323,6 +325,11 @@ def test_a_phone_that_slept_or_changed_its_address_comes_back(phone: Open, room:
         option(page, number).click()
         dock(page, "Sent.")
         page.clock.fast_forward(2_000)
+    room.mute = True
+    page.evaluate("dispatchEvent(new Event('online'))")
+    room.go("votes")
+    page.clock.fast_forward(10_000)  # the stream is open and nothing comes of it
+    headed(page, "How the class answered")
     said = page.evaluate("said")
     assert len(said) > 1
     assert all(later - earlier > SAID_MS for earlier, later in pairwise(said))
@@ -335,7 +342,7 @@ def test_who_comes_late_sees_what_the_class_sees(phone: Open, room: Room) -> Non
         "key": "The answer is", "explanation": "Why", "ended": "That was the class",
     }  # fmt: skip
     room.run, room.events = first_run(room), [*run_of(60), end("finished", 12_000)]
-    page = phone(theme="dark", size="narrow")
+    page = phone(theme="dark", size="narrow", reduced_motion="reduce")
     for state, title in titles.items():
         room.go(state)
         page.context.clear_cookies()
@@ -349,6 +356,7 @@ def test_who_comes_late_sees_what_the_class_sees(phone: Open, room: Room) -> Non
         else:
             expect(page.locator("#stage")).to_be_hidden()
         picture(page, f"late-{state}")
+        assert page.evaluate("document.getAnimations().length") == 0, "who asks for less motion sees none"
     assert room.joins == len(titles) + 1
 
 

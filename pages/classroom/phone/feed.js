@@ -5,6 +5,7 @@ const RUN_EVENTS = ["head", "state", "tick", "strip", "lane", "end"];
 const RETRY_S = [2, 4, 8, 15];
 const SPREAD = 0.3; // a whole class loses a server at the same moment, and must not come back at the same moment
 const SILENT_MS = 40_000;
+const MUTE_MS = 4_500;
 const ASLEEP_MS = 4_000;
 
 export class ClassFeed {
@@ -25,7 +26,8 @@ export class ClassFeed {
     document.addEventListener("visibilitychange", () => this.wake(), signal);
     addEventListener("online", () => this.open(), signal);
     addEventListener("pageshow", (event) => event.persisted && this.open(), signal);
-    navigator.connection?.addEventListener?.("change", () => this.open(), signal);
+    this.network = navigator.connection?.type;
+    navigator.connection?.addEventListener?.("change", () => this.roam(), signal);
     this.watch = setInterval(() => this.listenFor(), 5_000 + Math.random() * 5_000);
     this.open();
   }
@@ -102,8 +104,17 @@ export class ClassFeed {
     else if (this.lost || (this.hiddenAt != null && performance.now() - this.hiddenAt > ASLEEP_MS)) this.open();
   }
 
+  // From Wi-Fi to the cell and back. The same event tells every new estimate of the speed, which is no reason to begin anew.
+  roam() {
+    if (navigator.connection.type === this.network) return;
+    this.network = navigator.connection.type;
+    this.open();
+  }
+
+  // Where a proxy holds the stream back, not even the first view comes: then the page asks every few seconds.
   async listenFor() {
-    if (this.over || this.lost || document.hidden || performance.now() - this.heardAt < SILENT_MS) return;
+    const silentMs = this.fresh ? MUTE_MS : SILENT_MS;
+    if (this.over || this.lost || document.hidden || performance.now() - this.heardAt < silentMs) return;
     this.heardAt = performance.now();
     if (!(await this.on.check()) && !this.over && !this.lost) this.open();
   }

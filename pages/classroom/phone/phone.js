@@ -136,7 +136,7 @@ class Phone {
 
   connect() {
     this.feed = new ClassFeed(this.server.streamUrl(), {
-      view: (view, fresh) => this.take(view, fresh),
+      view: (view, fresh) => this.take(view, fresh, fresh),
       shown: (run) => {
         this.run = run;
         this.stage.update(this.view, this.run);
@@ -157,9 +157,10 @@ class Phone {
     return answer.status === 200;
   }
 
-  // A view of the class. Those of one connection come in order; a new connection is believed whatever it says.
-  take(view, fresh) {
-    if (this.view && !fresh && view.version < this.view.version) return;
+  // A view of the class. `fresh`: made after what this phone had been told was recorded. Those of one connection come in order, and an
+  // answer to a question may be overtaken by them; a new connection is believed whatever it says.
+  take(view, fresh, begins = false) {
+    if (this.view && !begins && view.version < this.view.version) return;
     view.me ??= { nickname: this.view?.me?.nickname ?? null, votes: this.view?.item?.no === view.item?.no ? (this.view?.me?.votes ?? {}) : {} };
     this.view = view;
     this.clock.set(view.server_s);
