@@ -74,7 +74,7 @@ class Conductor:
         try:
             run: Run = await asyncio.wait_for(asyncio.shield(starting), START_LIMIT_S)
         except Exception as fault:  # whatever it is: the class goes on
-            why = str(fault) or f"it did not begin within {START_LIMIT_S:g} s"
+            why = str(fault) or _slow()
             starting.add_done_callback(lambda late: self._give_up(code, late))
             log.warning("class %s: a live run could not be started: %s", code, why)
             await self._fall_back(code, fields, lesson, shown, config, why)
@@ -124,16 +124,20 @@ class Conductor:
     # What follows a start
 
     async def _follow(self, code: str, run: Run, fields: Mapping[str, Any], lesson: Lesson, shown: Shown) -> None:
-        """Until it has drawn something; the recording takes its place where that takes too long."""
-        until_s = time.monotonic() + START_LIMIT_S
+        """Until it has drawn something; the recording takes its place where that takes too long. Without one, a slow run is waited for."""
+        until_s, told = time.monotonic() + START_LIMIT_S, False
         while not await self._ask(_has_drawn, run):
             now: Run | None = await self._ask(self._runs().get, run.run_id)
-            if now is None or now.over or time.monotonic() >= until_s:
-                why = _why(now) or f"it did not begin within {START_LIMIT_S:g} s"
-                await self._ask(self._runs().stop, run.run_id, _viewer(code))
-                if await self._on_screen(code, run):
-                    await self._fall_back(code, fields, lesson, shown, run.config, why)
-                return
+            over = now is None or now.over
+            if over or (not told and time.monotonic() >= until_s):
+                if not await self._on_screen(code, run):
+                    return
+                told = True
+                replaced = await self._fall_back(code, fields, lesson, shown, run.config, _why(now) or _slow(), comes=not over)
+                if replaced:
+                    await self._ask(self._runs().stop, run.run_id, _viewer(code))
+                if replaced or over:
+                    return
             await asyncio.sleep(LOOK_EVERY_S)
         await self._watch(code, run, fields["title"], lesson)
 
@@ -150,13 +154,19 @@ class Conductor:
             todo = "Play the recording (P), or run it again." if ready else "Run it again; there is no recording of it here."
             await self._note(code, f"“{title}” broke off: {sentence} {todo}", "bad")
 
-    async def _fall_back(self, code: str, fields: Mapping[str, Any], lesson: Lesson, shown: Shown, config: RunConfig, why: str) -> None:
-        title = fields["title"]
-        if await self._show_recording(code, {**fields, "showing": fields["showing"] + 1}, lesson, shown, config):
+    async def _fall_back(
+        self, code: str, fields: Mapping[str, Any], lesson: Lesson, shown: Shown, config: RunConfig, why: str, *, comes: bool = False
+    ) -> bool:
+        """The recording onto the screens, and why into the log; False where there is none. `comes`: the live run may still begin."""
+        found = await self._show_recording(code, {**fields, "showing": fields["showing"] + 1}, lesson, shown, config)
+        if found:
             tone, todo = "warn", "Its recording is on the screens, labelled. Run it again to try once more."
+        elif comes:
+            tone, todo = "warn", "No recording of it is here: it is on the screens as soon as it begins. Go on talking, or show another."
         else:
             tone, todo = "bad", "There is no recording of it here: go on, or run it again in a moment."
-        await self._note(code, f"“{title}” could not be shown live: {_sentence(why)} {todo}", tone)
+        await self._note(code, f"“{fields['title']}” could not be shown live: {_sentence(why)} {todo}", tone)
+        return found
 
     async def _show_recording(self, code: str, fields: Mapping[str, Any], lesson: Lesson, shown: Shown, config: RunConfig) -> bool:
         """The newest recording of `config`; where there is none, that of the experiment without turned knobs. False for neither."""
@@ -175,7 +185,7 @@ class Conductor:
     # The race
 
     async def _race(self, code: str, lesson: Lesson) -> None:
-        ready = await self._ask(racers, lesson, self._runs())
+        ready = await self._racers(lesson)
         left: list[RunConfig] = await self._ask(unmeasured, lesson, self._runs())
         if ready:
             await self._show_race(code, ready)
@@ -197,10 +207,15 @@ class Conductor:
             return
         while await self._ask(unmeasured, lesson, self._runs()) and time.monotonic() < until_s:
             await asyncio.sleep(WATCH_EVERY_S)
-        ready = await self._ask(racers, lesson, self._runs())
+        ready = await self._racers(lesson)
         state: ClassState = await self._ask(self._classroom().state, code)
         if ready and state.state in WITH_RUNS and (state.race or (not shown and state.run is None)):
             await self._show_race(code, ready)
+
+    async def _racers(self, lesson: Lesson) -> list[dict[str, Any]]:
+        """Those that can be shown; none where there is nobody to race against."""
+        found: list[dict[str, Any]] = await self._ask(racers, lesson, self._runs())
+        return found if len(found) > 1 else []
 
     async def _show_race(self, code: str, ready: list[dict[str, Any]]) -> None:
         await self._ask(self._classroom().act, code, "show_run", race=ready)
@@ -284,6 +299,10 @@ def _turned(lesson: Lesson, shown: Shown, knobs: Mapping[str, Any] | None) -> Ru
 def _has_drawn(run: Run) -> bool:
     """Whether there is a sample to see."""
     return any(event["event"] == "tick" for event in read_events(run.run_dir))
+
+
+def _slow() -> str:
+    return f"it did not begin within {START_LIMIT_S:g} s"
 
 
 def _why(run: Run | None) -> str:

@@ -38,6 +38,8 @@ KEPT_S = 180 * 24 * 3600
 WRONG_CODES, WRONG_CODES_S = 30, 60.0
 """Codes that lead nowhere, from one client in so many seconds: a room that mistypes stays below, 729 million codes do not."""
 BODY_LIMIT_S = 15.0
+THREADS = 16
+"""A database that does not answer holds each of them for seconds."""
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_S = 1
 """When to come again while the store is away."""
@@ -103,7 +105,7 @@ class Door:
         self.classroom = classroom
         self._public = urlsplit(settings.public_url).netloc
         self._wrong = Tries(most=WRONG_CODES, within_s=WRONG_CODES_S)
-        self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="class")
+        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="class")
 
     async def ask(self, do: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
         """Call what may ask the store, in a thread of the classes: what waits there keeps no run and no page waiting."""

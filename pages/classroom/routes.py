@@ -67,6 +67,7 @@ class ClassRoutes:
         self.door = Door(classroom, settings)
         self.files = Files()
         self._classroom = classroom
+        self._runs = runs
         self._limit = settings.participants_limit
         self._joins = Joins(most=settings.joins_per_client_limit)
         self._where = Whereabouts(settings)
@@ -253,7 +254,8 @@ class ClassRoutes:
     async def _done(self, code: str) -> Response:
         self.feed.urge(code)
         here, reconnecting = self.feed.presence(code)
-        return _json(await self.door.ask(self._classroom().console_view, code, here=here, reconnecting=reconnecting))
+        view = self._classroom().console_view
+        return _json(await self.door.ask(view, code, here=here, reconnecting=reconnecting, recordings=self._runs()))
 
     async def _stage(self, request: Request, page: Callable[..., str]) -> Response:
         async def drawn(state: ClassState) -> Response:

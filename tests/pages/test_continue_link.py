@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,17 @@ def test_progress_of_ones_own_is_not_given_up_without_asking(browser: TestClient
     yes = browser.post(f"/continue/{other}", headers={**PAGE, "sec-fetch-site": "same-origin"})
     assert yes.status_code == 303
     assert yes.headers["set-cookie"].startswith(f"{LEARNER_COOKIE}={other}; ")
+
+
+def test_pages_that_stand_apart_are_left_as_they_are(store: Store) -> None:
+    async def page(_: object) -> HTMLResponse:
+        return HTMLResponse("<html><head><title>Streamlit</title></head><body></body></html>")
+
+    door = Middleware(FrontDoor, page_names=("lesson",), title="Shardlab", style="p{}", apart=re.compile("^/c/"))
+    app = Starlette(routes=[Route("/c/{code}", page), Route("/lesson", page)], middleware=[door])
+    apart, other = (TestClient(app).get(path, headers=PAGE) for path in ("/c/ABC234", "/lesson"))
+    assert ("<style>" in apart.text, "<script>" in apart.text, "set-cookie" in apart.headers) == (False, False, False)
+    assert "<style>" in other.text
 
 
 def test_ones_own_link_asks_nothing(browser: TestClient, store: Store) -> None:

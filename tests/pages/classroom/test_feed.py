@@ -13,7 +13,9 @@ import pytest
 from starlette.applications import Starlette
 
 from lessons.classroom import Classroom, ClassState
+from lessons.store import Store
 from pages.classroom import screens
+from scenarios.config import RunConfig
 from scenarios.record import append_event
 from tests.pages.classroom.conftest import KEY
 from tests.pages.classroom.streams import Follower, serving
@@ -286,6 +288,43 @@ def test_a_viewer_that_stops_reading_slows_nobody_and_is_let_go(
         assert hand.until("tick")["t_ms"] == number
     assert desk.until("class", here=1)
     stuck.close()
+
+
+def test_what_another_server_does_to_the_class_is_told_too(
+    phone: httpx.Client, lobby: ClassState, store: Store, follow: Follow
+) -> None:
+    hand = follow(phone, lobby.code)
+    hand.until("class", state="lobby")
+    Classroom(store).act(lobby.code, "next")
+    assert hand.until("class", state="vote")["may_vote"] is True
+
+
+def test_the_end_of_a_timer_closes_the_vote_on_every_phone(
+    driver: httpx.Client, phone: httpx.Client, lobby: ClassState, follow: Follow
+) -> None:
+    hand = follow(phone, lobby.code)
+    act(driver, lobby.code, "next")
+    act(driver, lobby.code, "timer", seconds=1)
+    assert hand.until("class", may_vote=True, state="vote")
+    while hand.until("class", state="vote")["may_vote"]:
+        pass
+
+
+@pytest.mark.parametrize(("query", "status"), [({"class": "ABCDEF"}, 404), ({"class": ""}, 404), ({"class": "x", "as": "owner"}, 400)])
+def test_a_stream_of_nothing_is_refused(client: Client, query: dict[str, str], status: int) -> None:
+    answer = client().get("/live", params=query)
+    assert answer.status_code == status
+    assert answer.json()["words"]
+
+
+def test_a_run_is_followed_without_a_class_as_before(client: Client, runs: PretendedRuns) -> None:
+    config = RunConfig.parse({"scenario": "sharded"})
+    run = runs.start(config, viewer="x")
+    append_event(run.run_dir, "tick", {"t_ms": 200})
+    append_event(run.run_dir, "end", {"outcome": "finished", "expected": True, "t_ms": 200, "sentence": "", "summary": None})
+    answer = client().get("/live", params={"run": run.run_id})
+    assert answer.text.endswith('"summary":null}\n\n')
+    assert "id: 1\nevent: tick" in answer.text
 
 
 def test_streams_end_when_the_server_is_to_end(
