@@ -132,6 +132,16 @@ class Room:
         self.nothing_too_early(state)
         self.shots(name or state)
 
+    def restart(self) -> None:
+        """The server dies in mid-class and comes back; the picture on the wall stays meanwhile, and says so."""
+        self.server.kill()
+        expect(self.presenter.locator(".pj-lost")).to_be_visible(timeout=RUN_MS)
+        expect(self.presenter.locator("[data-right=true]")).to_be_visible()
+        self.console.keyboard.press("PageDown")
+        expect(self.console.get_by_role("alert")).to_contain_text("Not sent: no connection")
+        self.rest()
+        self.server.start()
+
     def rest(self) -> None:
         """As long as it takes until a second press is not taken for a double one."""
         self.console.wait_for_timeout(600)
@@ -188,7 +198,10 @@ class Room:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_a_whole_class(code: str, server: AppServer, open_window: Callable[..., Page]) -> None:
+def test_a_whole_class(
+    code: str, server: AppServer, open_window: Callable[..., Page], allow_faults: Callable[[str], None]
+) -> None:
+    allow_faults("ERR_")  # while the server is restarted
     room = Room(code, server, open_window)
     console, presenter, (ada, grace) = room.console, room.presenter, room.phones
     expect(console.locator(".cn-here")).to_contain_text("2 here")
@@ -221,6 +234,12 @@ def test_a_whole_class(code: str, server: AppServer, open_window: Callable[..., 
 
     watch_runs(room)
 
+    reveal_and_end(room)
+
+
+def reveal_and_end(room: Room) -> None:
+    """The key, a server that dies and comes back, the explanation, another question, the end."""
+    console, presenter, (ada, grace) = room.console, room.presenter, room.phones
     console.keyboard.press("PageDown")
     console.keyboard.press("PageDown")  # a double press
     expect(presenter.locator("body")).to_have_attribute("data-state", "key")
@@ -229,6 +248,12 @@ def test_a_whole_class(code: str, server: AppServer, open_window: Callable[..., 
     expect(ada.get_by_role("heading", level=1)).to_contain_text("The answer is C")
     room.nothing_too_early("key")
     room.shots("key")
+
+    room.restart()
+    for screen, what in ((presenter, ".pj-lost"), (console, ".cn-lost")):
+        expect(screen.locator(what)).to_be_hidden(timeout=RUN_MS)
+    expect(console.locator(".cn-here")).to_contain_text("2 here", timeout=RUN_MS)
+    expect(presenter.locator("[data-right=true]")).to_contain_text("100 %")
     room.on("PageDown", "explanation")
     assert json.dumps(LESSON.why.html)[1:40] in room.projector.told(), "what is searched for is what would be found"
     assert presenter.locator(".pj-drawing img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 0

@@ -6,7 +6,7 @@ const LATE_MS = 6_000;
 const TOLD_MS = 2_000;
 
 export class Acting {
-  // `on` holds view(), which is the latest, and say(words, tone); tone "" clears what was said.
+  // `on` holds view(), which is the latest, and say(words, tone).
   constructor(base, on) {
     this.base = base;
     this.on = on;
@@ -69,7 +69,7 @@ export class Acting {
   }
 
   done() {
-    this.on.say("", "");
+    this.on.say("", "done");
     return true;
   }
 

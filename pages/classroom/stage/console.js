@@ -55,7 +55,7 @@ class Console {
     this.clock = html("strong", "cn-clock", now);
     this.alert = html("p", "cn-alert", section);
     this.alert.setAttribute("role", "alert");
-    this.lost = html("p", "cn-alert", section, "Connection lost; trying again. What is below may be old.");
+    this.lost = html("p", "cn-alert cn-lost", section, "Connection lost; trying again. What is below may be old.");
     this.lost.hidden = true;
     const bar = html("div", "cn-bar-moves", body);
     this.back = button("", "cn-back", bar, () => this.do("back"));
@@ -68,7 +68,8 @@ class Console {
     const more = html("div", "cn-row cn-more", section);
     this.skip = button("", "", more, () => this.acting.move("skip"));
     this.reopen = button("Open the vote again", "", more, () => this.acting.move("reopen"));
-    this.timers = [30, 60, 90].map((seconds) => button(`Close in ${seconds} s`, "", more, () => this.acting.act("timer", { seconds })));
+    this.timers = [30, 60, 90].map((seconds, at) => button(at ? `${seconds} s` : `Close in ${seconds} s`, "", more, () => this.acting.act("timer", { seconds })));
+    for (const [at, timer] of this.timers.entries()) timer.setAttribute("aria-label", `Close in ${[30, 60, 90][at]} s`);
     this.extend = button("+30 s", "", more, () => this.acting.act("extend", { seconds: 30 }));
     this.untimed = button("No limit", "", more, () => this.acting.act("timer", { seconds: null }));
   }
@@ -138,6 +139,8 @@ class Console {
   }
 
   say(words, tone) {
+    // What was done clears what had failed, but not a hint about the same press.
+    if (!words && tone === "done" && this.alert.dataset.tone === "info") return;
     setText(this.alert, words);
     setAttribute(this.alert, "data-tone", tone);
     show(this.alert, Boolean(words));
@@ -146,7 +149,9 @@ class Console {
   }
 
   tellConnection() {
-    show(this.lost, this.stream.lost);
+    const { lost } = this.stream;
+    show(this.lost, lost);
+    if (!lost && this.alert.dataset.tone === "bad") this.say("The connection is back. Look where the class stands, and press again.", "info");
   }
 
   tickClock() {

@@ -9,7 +9,8 @@ import { percent, unbroken, upper } from "./scenes.js";
 export function experiments(root, view, { stream, lanes }) {
   root.classList.add("pj-experiments");
   const side = html("div", "pj-side", root);
-  const fillSide = predicted(side, view);
+  const fillPredicted = predicted(side);
+  const fillVoted = voted(side);
   const facts = html("div", "pj-facts", side);
   const speed = html("p", "pj-speed", facts);
   const said = html("p", "pj-said pj-less", facts);
@@ -33,8 +34,9 @@ export function experiments(root, view, { stream, lanes }) {
   const update = (now) => {
     const racers = now.race ?? [];
     const run = racers.length ? null : now.run;
-    fillSide(now);
-    setText(title, racers.length ? "The race: one epoch of the same data" : unbroken(run?.title ?? ""));
+    fillPredicted(now);
+    fillVoted(now);
+    setText(title, racers.length ? "The race: one epoch of the same data" : unbroken(run?.title ?? now.item.title));
     show(race.box, Boolean(racers.length));
     if (racers.length) race.show(racers, now.frozen);
     setText(badge, !run ? "" : run.mode === "recorded" ? run.recorded_words || "Recorded" : "Live");
@@ -65,7 +67,7 @@ export function experiments(root, view, { stream, lanes }) {
   return Object.assign(update, { destroy });
 }
 
-function predicted(side, view) {
+function predicted(side) {
   html("h2", "", side, "The class predicted");
   const list = html("ol", "pj-predicted", side);
   const none = html("p", "", side, "Nothing: there was no vote on it.");
@@ -83,6 +85,30 @@ function predicted(side, view) {
       entry.append(picture(name));
       html("strong", "", entry, `${percent(count, found.total)} %`);
       html("span", "", entry, unbroken(upper(WORDS[name] ?? "")));
+    }
+  };
+}
+
+// How the class has answered, by letters: the question stays in mind while its causes run.
+function voted(side) {
+  const box = html("div", "pj-voted", side);
+  html("h2", "", box, "The class answered");
+  const list = html("ol", "", box);
+  let shown = "";
+  return (now) => {
+    const latest = now.votes?.second ?? now.votes?.first;
+    show(box, Boolean(latest?.total));
+    const parts = latest ? now.item.options.map((option) => [option.letter, percent(latest.counts[option.id] ?? 0, latest.total), now.key?.option_id === option.id]) : [];
+    const key = JSON.stringify(parts);
+    if (key === shown) return;
+    shown = key;
+    list.replaceChildren();
+    for (const [letter, part, right] of parts) {
+      const entry = html("li", "", list);
+      setAttribute(entry, "data-right", right);
+      html("span", "", entry, right ? `✓ ${letter}` : letter);
+      html("i", "", html("div", "pj-bar", entry)).style.width = `${part}%`;
+      html("strong", "", entry, `${part} %`);
     }
   };
 }
