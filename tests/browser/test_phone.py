@@ -98,7 +98,7 @@ def until(page: Page, true: Callable[[], bool]) -> None:
 def first_run(room: Room) -> dict[str, Any]:
     return {
         "run_id": "r1", "title": room.lesson.causes[0].title, "odd_rank": 0, "metric": "busy", "mode": "live", "recorded_words": "",
-        "paused": False, "prediction": "only0", "sentence": "",
+        "paused": False, "prediction": "only0", "sentence": "What it shows.",
     }  # fmt: skip
 
 
@@ -188,16 +188,20 @@ def test_the_run_and_what_follows(phone: Open, room: Room) -> None:
     room.events += run_of(60, first=21)
     room.go("experiments", run=first_run(room))
     expect(page.locator(".sl-main")).to_contain_text("Live 12.0 s")
+    expect(page.get_by_text("What it shows.")).to_be_hidden()
     room.events.append(end("finished", 12_000))
     expect(root).to_have_attribute("data-state", "finished")
+    expect(page.get_by_text("What it shows.")).to_be_visible()
     picture(page, "experiments")
     racer = {"run_id": "a", "title": "<b>Sharded</b>", "role": "right", "epoch_s": 0.2, "measured": True, "points": [[0, 0], [0.2, 100]]}
     room.go("experiments", race=[racer, {**racer, "run_id": "b", "title": "Through GPU 0", "role": "odd", "epoch_s": 0.4}])
     expect(page.locator(".race li")).to_have_text(["<b>Sharded</b>0.2 s", "Through GPU 00.4 s"])
     expect(page.locator("#stage")).to_be_hidden()
     picture(page, "race")
-    room.go("experiments", race=None)
-    expect(root).to_have_attribute("data-state", "finished")
+    room.events = list(run_of(20))  # another run: what it shows is not told before its end either
+    room.go("experiments", race=None, run={**first_run(room), "run_id": "r2"})
+    expect(root).to_have_attribute("data-state", "running")
+    expect(page.get_by_text("What it shows.")).to_be_hidden()
     page.mouse.wheel(0, 700)
     expect(page.locator(".sl-stuck")).to_be_in_viewport()
     assert room.streams == 1  # the class and its run came over one connection

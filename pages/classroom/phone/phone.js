@@ -27,7 +27,7 @@ class Phone {
     this.speaker = new Speaker(document.getElementById("say"));
     const { lanes, lanesStyle } = document.body.dataset;
     const files = { script: new URL(lanes, document.baseURI).href, style: new URL(lanesStyle, document.baseURI).href };
-    this.stage = new Stage(document.getElementById("stage"), files, (text) => this.speaker.say(text));
+    this.stage = new Stage(document.getElementById("stage"), files, { say: (text) => this.speaker.say(text), over: () => this.redraw() });
     this.clock = new Clock();
     this.view = null;
     this.run = null;
@@ -140,6 +140,7 @@ class Phone {
       shown: (run) => {
         this.run = run;
         this.stage.update(this.view, this.run);
+        this.redraw();
       },
       change: () => {
         if (!this.feed?.lost) this.outbox.nudge();
@@ -188,11 +189,11 @@ class Phone {
     if (shown !== this.shown) {
       this.shown = shown;
       const screen = view.item || WITHOUT_ITEM.includes(view.state) ? SCREENS[view.state] : gone;
-      this.show(() => screen(this, view, { outbox: this.outbox, base: this.base }));
+      this.show(() => screen(this, view, { outbox: this.outbox, stage: this.stage, base: this.base }));
     }
+    this.stage.update(view, this.run);
     this.redraw();
     document.title = `${this.screen.title.textContent} · Shardlab`;
-    this.stage.update(view, this.run);
   }
 
   // The bar at the bottom: the state of the answer, the time left, and the connection.

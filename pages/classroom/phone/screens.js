@@ -105,10 +105,11 @@ function predict({ head, rest }, view, { outbox }) {
   };
 }
 
-function experiments({ head, rest }, view) {
+function experiments({ head, rest }, view, { stage }) {
   const { overline, head: title } = heading(head, where(view), "Watch it run");
   const guess = html("p", "guess", head);
   const soon = html("p", "lead", rest, "The run starts in a moment. It is shown here, on your phone, as it happens.");
+  const shown = html("p", "lead", rest);
   const race = new Race(rest);
   const bars = forecastBars(rest);
   return {
@@ -122,6 +123,8 @@ function experiments({ head, rest }, view) {
       setText(title, racing ? "The race: one epoch of the same data" : run ? run.title : "Watch it run");
       setText(overline, [where(now), racing ? "recorded runs" : run && runWords(run)].filter(Boolean).join(" · "));
       show(soon, !run && !racing);
+      setText(shown, run?.sentence ?? "");
+      show(shown, Boolean(run?.sentence) && stage.over); // not before everybody could see it for themselves
       setText(guess, run?.prediction && now.predictions?.total ? guessed(now) : "");
       bars.update(now.predictions, now.me?.votes?.predict);
     },

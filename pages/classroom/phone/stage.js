@@ -6,12 +6,23 @@ import { show } from "../../components/lanes/dom.js";
 const STATES = ["experiments", "key", "explanation"];
 
 export class Stage {
-  // `addresses`: {script, style} of the picture. `say(text)` is the page's voice.
-  constructor(node, addresses, say) {
+  // `addresses`: {script, style} of the picture. `on`: say(text) is the page's voice, over() tells that the run has been seen to its end.
+  constructor(node, addresses, on) {
     this.node = node;
     this.addresses = addresses;
-    this.say = say;
+    this.on = on;
     this.lanes = null;
+    this.seen = null;
+  }
+
+  // Whether the run on screen was seen to its end.
+  get over() {
+    return Boolean(this.wanted) && this.wanted.run === this.seen;
+  }
+
+  end() {
+    this.seen = this.wanted?.run;
+    this.on.over();
   }
 
   // `run` is what the connection says is on screen; `view.run` says how to draw it.
@@ -39,8 +50,8 @@ export class Stage {
     const { view, run } = this.wanted;
     run.connect ??= (_, onEvent, onChange) => run.feed(onEvent, onChange);
     return {
-      run_id: run.runId, connect: run.connect, audience: true, sticky: innerHeight > 500, onSay: this.say, paused: Boolean(view.run.paused),
-      replay: view.run.mode === "recorded", odd_rank: view.run.odd_rank ?? null, metric: view.run.metric ?? "busy",
+      run_id: run.runId, connect: run.connect, audience: true, sticky: innerHeight > 500, onSay: this.on.say, paused: Boolean(view.run.paused),
+      onAction: ({ action }) => action === "ended" && this.end(), replay: view.run.mode === "recorded", odd_rank: view.run.odd_rank ?? null, metric: view.run.metric ?? "busy",
       // The class predicted one cause; the runs of the others have no outline.
       prediction: view.run.prediction ? (view.me?.votes?.predict ?? null) : null,
     };
