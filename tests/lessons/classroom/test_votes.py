@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from lessons.classroom import Classroom, RemovedError, UnknownParticipantError, VoteClosedError
+from lessons.classroom import Classroom, RemovedError, UnknownParticipantError, VoteClosedError, casting
 from lessons.classroom.words import new_token
 from lessons.model import SILHOUETTES
 from lessons.store import Store, StoreError, open_store
@@ -168,6 +168,21 @@ def test_a_vote_is_either_in_the_histogram_or_refused_however_close_the_end(room
             accepted = {person.id for person, done in zip(people, sent, strict=True) if done.result()}
         assert {person for person, _, _ in stored_votes(database)} & {person.id for person in people} == accepted
         assert room.projector_view(code)["votes"]["first"]["total"] == len(accepted)
+
+
+def test_the_end_of_a_vote_waits_for_the_votes_that_are_being_recorded(room: Classroom, database: Store, clock: Clock) -> None:
+    """So that a histogram on the wall never grows by a vote that was on its way."""
+    code, (ada,) = new_class(room, people=1, at="vote")
+    with ThreadPoolExecutor(1) as threads:
+        with database.write() as connection:
+            recorded, _ = casting.cast(
+                connection, code, ada.token, round="first", choice=RIGHT, item_no=1, now_s=clock.now_s
+            )
+            closing = threads.submit(room.act, code, "next")
+            time.sleep(0.3)
+            assert not closing.done()
+        assert closing.result().state == "votes"
+    assert stored_votes(database) == {(ada.id, 1, "first"): recorded.choice}
 
 
 def test_one_participant_on_two_devices_ends_with_what_the_store_took_last(room: Classroom, database: Store) -> None:
