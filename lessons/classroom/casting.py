@@ -12,6 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from lessons.classroom.model import STATE_WORDS, RemovedError, Round, UnknownParticipantError, Vote, VoteClosedError
 from lessons.classroom.states import VOTING
+from lessons.classroom.turns import together
 from lessons.learners import hashed
 from lessons.store.tables import classes, participants, votes
 
@@ -26,8 +27,6 @@ _STANDING = (
     )
     .select_from(classes.join(participants, participants.c.code == classes.c.code).outerjoin(votes, _OWN))
     .where(classes.c.code == bindparam("class_code"), participants.c.token_hash == bindparam("hash"))
-    # On PostgreSQL a vote and the end of the voting wait for one another; SQLite has one writer anyway.
-    .with_for_update(read=True, of=classes)
 )
 _NAMES = ("participant_id", "item_no", "round", "code", "choice", "changes", "first_s", "at_s")
 
@@ -49,6 +48,7 @@ def cast(connection: Connection, code: str, token: str, *, round: Round, choice:
 
     Raises UnknownParticipantError, RemovedError, VoteClosedError.
     """
+    together(connection, code)
     key = {"class_code": code, "hash": hashed(token), "item": item_no, "vote_round": round}
     found = connection.execute(_STANDING, key).first()
     if found is None:

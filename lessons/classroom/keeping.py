@@ -22,8 +22,6 @@ _COLUMNS = ("code", "title", "lesson_ids", "plan", "state", "item_no", "version"
 _SCENE = tuple(field.name for field in fields(ClassState) if field.name not in _COLUMNS)
 
 _CLASS = select(classes).where(classes.c.code == bindparam("class_code"))
-_CLASS_SHARED = _CLASS.with_for_update(read=True)
-"""On PostgreSQL a vote and the end of the vote wait for one another; SQLite has one writer anyway."""
 _PARTICIPANT = select(participants).where(participants.c.code == bindparam("class_code"), participants.c.token_hash == bindparam("hash"))
 _NOW = select(
     classes.c.version,
@@ -51,9 +49,8 @@ def replace_class(connection: Connection, state: ClassState) -> bool:
     return done.rowcount == 1
 
 
-def read_class(connection: Connection, code: str, *, shared: bool = False) -> ClassState | None:
-    """`shared`: nobody changes it before the end of the transaction."""
-    row = connection.execute(_CLASS_SHARED if shared else _CLASS, {"class_code": code}).mappings().first()
+def read_class(connection: Connection, code: str) -> ClassState | None:
+    row = connection.execute(_CLASS, {"class_code": code}).mappings().first()
     return None if row is None else _class_state(row)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,12 +31,14 @@ from lessons.classroom.model import (
     UnknownClassError,
     UnknownParticipantError,
 )
+from lessons.classroom.turns import Gate, alone
 from lessons.classroom.views import projector_picture
 from lessons.classroom.words import LONGEST_TITLE, clean_line, clean_nickname, is_token, new_code, new_token, normal_code
 from lessons.learners import hashed
 from lessons.learning import get_learning
-from lessons.model import SILHOUETTES
-from lessons.store import StoreError
+from lessons.loader import load_lessons
+from lessons.model import SILHOUETTES, LessonSet
+from lessons.store import Store, StoreError
 
 PARTICIPANTS_LIMIT = 1_000
 MOST_ITEMS = 50
@@ -46,6 +49,12 @@ log = logging.getLogger("shardlab.classroom")
 
 class Classroom(Looking):
     """All classes of one store. Thread-safe. Everything here raises StoreError where the store cannot keep it."""
+
+    def __init__(
+        self, store: Store, *, lessons: Callable[[], LessonSet] = load_lessons, clock: Callable[[], float] = time.time
+    ) -> None:
+        super().__init__(store, lessons=lessons, clock=clock)
+        self._gate = Gate(store)
 
     def create(self, lesson_ids: Sequence[str], *, title: str = "", plan: Sequence[float] | None = None) -> ClassState:
         """A class in its lobby. `plan`: minutes, one for each item; left out, those of the lessons. Raises ValueError."""
@@ -114,7 +123,7 @@ class Classroom(Looking):
         possible = self._choices(live.state, item_no)[which]
         if choice not in possible:
             raise ValueError(f"choice={str(choice)[:40]!r}: must be one of {', '.join(possible) or 'no item ' + str(item_no)[:20]}")
-        with self.store.write() as connection:
+        with self._gate.vote(), self.store.write() as connection:
             vote, version = cast(connection, live.state.code, token, round=which, choice=choice, item_no=item_no, now_s=self._clock())
         live.set_vote(vote)
         self._copies.tell(live.state.code)
@@ -129,6 +138,7 @@ class Classroom(Looking):
         now_s, person = self._clock(), None
         picture = projector_picture(live, self._lesson(live.state)) if action == "freeze" else {}
         with self.store.write() as connection:
+            alone(connection, live.state.code)
             before = keeping.read_class(connection, live.state.code)
             if before is None:
                 raise UnknownClassError

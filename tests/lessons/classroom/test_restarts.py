@@ -113,6 +113,25 @@ def test_a_change_elsewhere_is_noticed_without_being_asked_for(room: Classroom, 
     assert told == [code] * 3
 
 
+def test_of_two_changes_the_newer_one_stays_in_whatever_order_they_come(room: Classroom) -> None:
+    code, people = new_class(room, people=1, at="vote")
+    before, person = room.state(code), next(iter(room._copies.of(code).people.items()))
+    cast(room, code, people[0], RIGHT)
+    live = room._copies.of(code)
+    vote = live.votes[1, "first"][people[0].id]
+    cast(room, code, people[0], WRONG)
+    room.join(code, people[0].token, "Ada")
+    room.act(code, "next")
+    now, stamp = live.now, live.stamp
+    live.set_state(before)
+    live.set_person(*person)
+    live.set_vote(vote)
+    assert (live.now, live.stamp) == (now, stamp)
+    assert room.audience_view(code, people[0].token)["me"] == {
+        "nickname": "Ada", "votes": {"first": WRONG, "second": None, "predict": None}
+    }
+
+
 def test_a_listener_that_fails_harms_nobody(room: Classroom) -> None:
     code, people = new_class(room, people=1, at="vote")
     told: list[str] = []

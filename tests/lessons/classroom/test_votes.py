@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from lessons.classroom import Classroom, RemovedError, UnknownParticipantError, VoteClosedError, casting
+from lessons.classroom import Classroom, RemovedError, UnknownParticipantError, VoteClosedError, casting, turns
 from lessons.classroom.words import new_token
 from lessons.model import SILHOUETTES
 from lessons.store import Store, StoreError, open_store
+from lessons.store.engine import CONNECTIONS
 from tests.lessons.classroom.conftest import Clock
 from tests.lessons.classroom.playing import FOURTH, OTHER, RIGHT, WRONG, cast, go_to, new_class, stored_votes
 from tests.postgres import Cluster
@@ -171,18 +172,47 @@ def test_a_vote_is_either_in_the_histogram_or_refused_however_close_the_end(room
 
 
 def test_the_end_of_a_vote_waits_for_the_votes_that_are_being_recorded(room: Classroom, database: Store, clock: Clock) -> None:
-    """So that a histogram on the wall never grows by a vote that was on its way."""
-    code, (ada,) = new_class(room, people=1, at="vote")
-    with ThreadPoolExecutor(1) as threads:
+    """So that a histogram on the wall never grows by a vote that was on its way; and votes that keep coming do not hold the end up."""
+    code, (ada, bob) = new_class(room, people=2, at="vote")
+    with ThreadPoolExecutor(2) as threads:
         with database.write() as connection:
-            recorded, _ = casting.cast(
-                connection, code, ada.token, round="first", choice=RIGHT, item_no=1, now_s=clock.now_s
-            )
+            recorded, _ = casting.cast(connection, code, ada.token, round="first", choice=RIGHT, item_no=1, now_s=clock.now_s)
             closing = threads.submit(room.act, code, "next")
             time.sleep(0.3)
+            late = threads.submit(cast, room, code, bob, WRONG)
+            time.sleep(0.3)
             assert not closing.done()
+            assert not late.done()
         assert closing.result().state == "votes"
-    assert stored_votes(database) == {(ada.id, 1, "first"): recorded.choice}
+        if database.dialect == "postgresql":
+            assert isinstance(late.exception(), VoteClosedError), "who asks later waits behind the instructor"
+    assert stored_votes(database)[ada.id, 1, "first"] == recorded.choice
+
+
+def test_on_postgresql_votes_leave_connections_for_the_others(opened: Callable[..., Store], clock: Clock) -> None:
+    store = opened()
+    room = Classroom(store, clock=clock)
+    code, people = new_class(room, people=2 * CONNECTIONS, at="vote")
+    held, release = threading.Event(), threading.Event()
+
+    def lock() -> None:
+        with store.write() as connection:
+            if store.dialect == "postgresql":
+                turns.alone(connection, code)
+            held.set()
+            release.wait(20)
+
+    with ThreadPoolExecutor(1 + 2 * CONNECTIONS) as threads:
+        holding = threads.submit(lock)
+        assert held.wait(10)
+        sent = [threads.submit(cast, room, code, person, RIGHT) for person in people]
+        time.sleep(0.3)
+        assert room.classes()[0].code == code, "it is read while the votes are waiting"
+        release.set()
+        holding.result()
+        for each in sent:
+            each.result()
+    assert len(stored_votes(store)) == 2 * CONNECTIONS
 
 
 def test_one_participant_on_two_devices_ends_with_what_the_store_took_last(room: Classroom, database: Store) -> None:
