@@ -15,12 +15,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal
 
-from lessons.classroom import Classroom, ClassState
+from lessons.classroom import Classroom, ClassState, StaleClassError, UnknownClassError
 from lessons.deep_links import KNOBS
 from lessons.experiments import Shown, shown_as
 from lessons.model import Lesson
 from lessons.store import StoreError
 from pages.classroom.racing import racers, unmeasured
+from scenarios.backend import resolved
 from scenarios.config import RunConfig
 from scenarios.record import read_events
 from scenarios.runs import Run, Runs
@@ -33,6 +34,7 @@ START_LIMIT_S = 2.0
 """How long a class waits for the first sample."""
 LOOK_EVERY_S = 0.05
 WATCH_EVERY_S = 0.25
+TRIES = 3
 RACE_LIMIT_S = 180.0
 
 log = logging.getLogger("shardlab.classroom")
@@ -101,8 +103,7 @@ class Conductor:
     async def clear(self, code: str) -> None:
         """Take the run off the screens."""
         self._forget(code, (await self._at(code))[0])
-        await self._ask(self._classroom().act, code, "show_run")
-        self._urge(code)
+        await self._act(code)
 
     async def look_after(self, code: str) -> None:
         """A server that begins anew finds a class with a live run on its screens: follow it, or say what became of it."""
@@ -129,7 +130,8 @@ class Conductor:
         while not await self._ask(_has_drawn, run):
             now: Run | None = await self._ask(self._runs().get, run.run_id)
             over = now is None or now.over
-            if over or (not told and time.monotonic() >= until_s):
+            late = time.monotonic() >= until_s
+            if over or (late and (not told or await self._recording(lesson, shown, run.config) is not None)):
                 if not await self._on_screen(code, run):
                     return
                 told = True
@@ -138,7 +140,7 @@ class Conductor:
                     await self._ask(self._runs().stop, run.run_id, _viewer(code))
                 if replaced or over:
                     return
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(WATCH_EVERY_S if told else LOOK_EVERY_S)
         await self._watch(code, run, fields["title"], lesson)
 
     async def _watch(self, code: str, run: Run, title: str, lesson: Lesson) -> None:
@@ -169,18 +171,20 @@ class Conductor:
         return found
 
     async def _show_recording(self, code: str, fields: Mapping[str, Any], lesson: Lesson, shown: Shown, config: RunConfig) -> bool:
-        """The newest recording of `config`; where there is none, that of the experiment without turned knobs. False for neither."""
-        plain = lesson.config_of(shown.name)
-        found: Run | None = await self._ask(self._runs().recording, config)
-        other = found is None and config.key != plain.key
-        if other:
-            found = await self._ask(self._runs().recording, plain)
+        """A recording onto the screens, with its date; False where there is none."""
+        found = await self._recording(lesson, shown, config)
         if found is None:
             return False
+        other = found.key != resolved(config).key
         made = time.localtime(found.created_s)
         words = f"Recorded here on {made.tm_mday} {time.strftime('%b', made)}" + (", with the usual knobs" if other else "")
         await self._show(code, {**fields, "run_id": found.run_id, "mode": "recorded", "recorded_words": words})
         return True
+
+    async def _recording(self, lesson: Lesson, shown: Shown, config: RunConfig) -> Run | None:
+        """The newest of `config`; where there is none, that of the experiment without turned knobs."""
+        found: Run | None = await self._ask(self._runs().recording, config)
+        return found or await self._ask(self._runs().recording, lesson.config_of(shown.name))
 
     # The race
 
@@ -218,8 +222,7 @@ class Conductor:
         return found if len(found) > 1 else []
 
     async def _show_race(self, code: str, ready: list[dict[str, Any]]) -> None:
-        await self._ask(self._classroom().act, code, "show_run", race=ready)
-        self._urge(code)
+        await self._act(code, race=ready)
 
     # Small things
 
@@ -232,7 +235,17 @@ class Conductor:
         return state, lesson
 
     async def _show(self, code: str, run: Mapping[str, Any]) -> None:
-        await self._ask(self._classroom().act, code, "show_run", run=dict(run))
+        await self._act(code, run=dict(run))
+
+    async def _act(self, code: str, **shown: Any) -> None:
+        """Have the class show it. What somebody else did in the same instant is no reason not to."""
+        for tries_left in range(TRIES - 1, -1, -1):
+            try:
+                await self._ask(self._classroom().act, code, "show_run", **shown)
+                break
+            except StaleClassError:
+                if not tries_left:
+                    raise
         self._urge(code)
 
     async def _note(self, code: str, words: str, tone: str) -> None:
@@ -262,8 +275,11 @@ class Conductor:
         async def safely() -> None:
             try:
                 await work()
-            except (StoreError, ValueError) as fault:
+            except UnknownClassError:
+                pass  # it was deleted
+            except (StoreError, ValueError, StaleClassError) as fault:
                 log.warning("class %s: %s", code, fault)
+                await self._note(code, f"The screens could not be changed: {_sentence(str(fault))} Start the run again in a moment.", "bad")
             except Exception:
                 log.exception("class %s: its run could not be followed", code)
 

@@ -185,8 +185,7 @@ class ClassRoutes:
 
     async def console(self, request: Request) -> Response:
         if instructor_in(request.scope) is None:
-            way = f"{up(request)}instructor/sign-in?to=class/{quote(request.path_params['code'][:12])}/console"
-            return RedirectResponse(way, 303, PAGE_HEADERS)
+            return self._to_sign_in(request, "console")
         return await self._stage(request, console_page)
 
     async def do(self, request: Request) -> Response:
@@ -235,7 +234,7 @@ class ClassRoutes:
         """The class afterwards, on a page that prints."""
         code = request.path_params["code"]
         if instructor_in(request.scope) is None:
-            return RedirectResponse(f"{up(request)}instructor/sign-in", 303, PAGE_HEADERS)
+            return self._to_sign_in(request, "report")
 
         async def page(state: ClassState) -> Response:
             report = await self.door.ask(lambda: self._classroom().report(state.code))
@@ -273,6 +272,11 @@ class ClassRoutes:
             if refusal is None:
                 raise
             return self._message(request, refusal)
+
+    def _to_sign_in(self, request: Request, page: str) -> Response:
+        """To the key first, and from there to a page of the class."""
+        way_on = quote(f"class/{request.path_params['code'][:12]}/{page}")
+        return RedirectResponse(f"{up(request)}instructor/sign-in?to={way_on}", 303, PAGE_HEADERS)
 
     def _message(self, request: Request, refusal: Refusal) -> Response:
         titles = {404: "There is no such class", 429: "Please wait a minute", 503: "The class cannot be reached just now"}

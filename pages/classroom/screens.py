@@ -24,7 +24,7 @@ Key = tuple[str, int]
 """A run's id, and which showing of it this is."""
 UNCOMPARED: dict[Role, frozenset[str]] = {
     # The audience acts on nothing that only the version tells.
-    "audience": frozenset({"server_s", "version"}), "projector": frozenset({"server_s"}), "console": frozenset({"server_s", "plan"}),
+    "audience": frozenset({"server_s", "version"}), "projector": frozenset({"server_s"}), "console": frozenset({"server_s"}),
 }
 BEAT = frame("beat", {})
 CHUNKS_KEPT = 8

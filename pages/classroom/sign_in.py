@@ -19,7 +19,7 @@ from pages.classroom.joining import Tries, client_of
 
 WRONG_KEYS, WRONG_KEYS_S = 20, 60.0
 BODY_BYTES = 2_048
-WAY_ON = re.compile(r"teach|class/[A-Za-z0-9]{6}/console")
+WAY_ON = re.compile(r"teach|class/[A-Za-z0-9]{6}/(console|report)")
 """Where signing in may lead to: nowhere outside."""
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lessons.classroom import Classroom, ClassState
+from lessons.classroom import Classroom, ClassState, StaleClassError
+from lessons.store import StoreError
 from pages.classroom import conductor as conducting
 from pages.classroom.conductor import FIX, RACE, Conductor
 from scenarios.config import RunConfig
@@ -162,9 +163,26 @@ def test_a_slow_run_without_a_recording_is_waited_for(conduct: Conduct, classroo
         assert run.run_id in runs.runs, "it was not given up"
         append_event(run.run_dir, "tick", {"t_ms": 200})
         await asyncio.sleep(0.2)
+        record(runs, classroom, code)
+        await asyncio.sleep(0.2)
+        assert on_screen(classroom, code)["mode"] == "live", "it has begun, and goes on"
 
     conduct(script)
     assert len([line for line in classroom.console_view(code)["log"] if "could not be shown live" in line["words"]]) == 1
+
+
+def test_a_recording_that_is_there_before_the_live_run_takes_its_place(
+    conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns
+) -> None:
+    async def script(conductor: Conductor) -> None:
+        await conductor.experiment(code, causes(classroom, code)[0])
+        late = last(runs)
+        await until(lambda: "as soon as it begins" in said(classroom, code)["words"])
+        recording = record(runs, classroom, code)
+        await until(lambda: on_screen(classroom, code)["run_id"] == recording.run_id)
+        await until(lambda: late.run_id not in runs.runs)
+
+    conduct(script)
 
 
 @pytest.mark.parametrize(("recorded", "todo"), [(True, "Play the recording (P)"), (False, "there is no recording")])
@@ -229,6 +247,48 @@ def test_a_server_that_begins_anew_says_what_became_of_the_run_on_screen_once(
     lines = [line["words"] for line in classroom.console_view(code)["log"] if "broke off" in line["words"]]
     assert len(lines) == 1
     assert "The server restarted" in lines[0]
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_what_somebody_else_does_in_the_same_instant_does_not_keep_a_run_off_the_screens(
+    conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(runs, classroom, code)
+    act, refused = classroom.act, []
+
+    def stale(*arguments: Any, **named: Any) -> ClassState:
+        if len(refused) < times:
+            refused.append(StaleClassError(classroom.state(code)))
+            raise refused[-1]
+        return act(*arguments, **named)
+
+    async def script(conductor: Conductor) -> None:
+        monkeypatch.setattr(classroom, "act", stale)
+        if times < conducting.TRIES:
+            await conductor.experiment(code, causes(classroom, code)[0], mode="recorded")
+            return
+        with pytest.raises(StaleClassError):
+            await conductor.experiment(code, causes(classroom, code)[0], mode="recorded")
+
+    conduct(script)
+    assert bool(on_screen(classroom, code)) == (times < conducting.TRIES)
+
+
+def test_a_store_that_is_away_when_the_recording_is_needed_is_said(
+    conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record(runs, classroom, code)
+
+    def away(*arguments: Any, **named: Any) -> ClassState:
+        raise StoreError("The database cannot be reached just now.")
+
+    async def script(conductor: Conductor) -> None:
+        await conductor.experiment(code, causes(classroom, code)[0])
+        monkeypatch.setattr(classroom, "act", away)
+        await until(lambda: "could not be changed" in said(classroom, code)["words"])
+
+    conduct(script)
+    assert "The database cannot be reached just now." in said(classroom, code)["words"]
 
 
 def test_pause_and_replay_reach_the_run_on_screen(conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns) -> None:

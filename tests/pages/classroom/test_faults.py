@@ -6,6 +6,7 @@ The real app as a process of its own where the process is what fails. No vote ma
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 import time
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from starlette.testclient import TestClient
 
+from lessons import load_lessons
 from lessons.classroom import Classroom, ClassState
 from lessons.store import STORE_FILE, open_store
 from pages.classroom import balloting
@@ -102,6 +105,82 @@ def test_a_server_that_is_killed_in_a_vote_comes_back_in_the_same_state_with_eve
         back = Follower(driver, code, "projector")
         assert back.until("class")["answered"] == PHONES
         back.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_live_run_that_does_not_come_and_one_that_dies_on_the_screens(tmp_path: Path) -> None:
+    """On real runs: the launcher hangs, then a run is killed under everybody's eyes."""
+    server = AppServer(tmp_path / "data", env={"SHARDLAB_INSTRUCTOR_KEY": KEY})
+    with server, httpx.Client(base_url=server.url, timeout=60) as driver:
+        code = a_class(server.data_dir)
+        assert driver.post("/instructor/sign-in", data={"key": KEY}).status_code == 303
+        for _ in range(6):
+            view = driver.post(f"/class/{code}/do", json={"action": "next"}).json()
+        assert view["state"] == "experiments"
+        phone = Phone(server.url, code)
+        hand, desk = Follower(phone._client, code), Follower(driver, code, "console")
+        while driver.get("/healthz").json()["launcher"] != "ready":
+            time.sleep(0.2)
+        cause = experiment_of(view["causes"], "large_batch")
+        first = driver.post(f"/class/{code}/experiment", json={"cause_id": cause}).json()["run"]
+        assert hand.until("shown", 60)["run_id"] == first["run_id"]
+        assert hand.until("end", 90)["outcome"] == "out_of_memory"
+
+        while not ready(driver, code, cause):
+            time.sleep(0.2)
+        launcher = launcher_of(server)
+        launcher.suspend()
+        try:
+            assert driver.post(f"/class/{code}/experiment", json={"cause_id": cause}).json()["run"]["mode"] == "live"
+            assert hand.until("shown", 60)["run_id"] != first["run_id"], "starting"
+            shown = hand.until("shown", 60)
+            assert shown["run_id"] == first["run_id"]
+            assert hand.until("end", 60)["outcome"] == "out_of_memory"
+            words = until_logged(desk, "could not be shown live")
+            assert "did not begin within 2 s" in words
+            assert "recording is on the screens" in words
+        finally:
+            with contextlib.suppress(psutil.NoSuchProcess):  # one that hangs is killed
+                launcher.resume()
+
+        driver.post(f"/class/{code}/experiment", json={"cause_id": "fix"})
+        hand.until("tick", 90)
+        for process in launcher_of(server).children():
+            process.kill()
+        assert hand.until("end", 60)["outcome"] == "failed"
+        assert "run it again" in until_logged(desk, "broke off").lower()
+        for follower in (hand, desk):
+            follower.close()
+        phone.close()
+
+
+def experiment_of(causes: list[dict[str, Any]], scenario: str) -> str:
+    lesson = load_lessons().get(LESSON)
+    assert lesson is not None
+    found = next(cause.id for cause in lesson.causes if cause.scenario == scenario)
+    assert found in [cause["id"] for cause in causes]
+    return found
+
+
+def ready(driver: httpx.Client, code: str, cause: str) -> bool:
+    """Whether the console knows of a recording. A run is one once its processes are gone, a moment after its last picture."""
+    view = driver.post(f"/class/{code}/do", json={"action": "blank", "on": False}).json()
+    return next(bool(each["recording_ready"]) for each in view["causes"] if each["id"] == cause)
+
+
+def launcher_of(server: AppServer) -> psutil.Process:
+    assert server.process is not None
+    children = psutil.Process(server.process.pid).children()
+    return next(child for child in children if "scenarios.launcher" in " ".join(child.cmdline()))
+
+
+def until_logged(desk: Follower, words: str) -> str:
+    """The line of the console's log that holds `words`."""
+    while True:
+        for line in desk.until("class", 60)["log"]:
+            if words in line["words"]:
+                return str(line["words"])
 
 
 def a_class(data_dir: Path) -> str:
