@@ -131,16 +131,6 @@ def kept(data_dir: Path, code: str, item_no: int, round_: str) -> dict[str, list
     return found
 
 
-def shown_run(data_dir: Path, code: str) -> str | None:
-    """The id of the run on the screens."""
-    store = open_store(data_dir)
-    try:
-        run = Classroom(store).state(code).run
-    finally:
-        store.close()
-    return None if run is None else str(run["run_id"])
-
-
 def lost_and_doubled(acknowledged: Mapping[str, str | None], stored: Mapping[str, list[str]]) -> tuple[int, int]:
     """Votes that were acknowledged and are not in the store as they were sent; votes that the store has and nobody sent."""
     sent = {hashed(token): choice for token, choice in acknowledged.items() if choice is not None}

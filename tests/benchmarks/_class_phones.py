@@ -27,6 +27,7 @@ from typing import Any
 TICK = re.compile(rb"id: [^\n]{1,80}\.(\d+)\nevent: tick\n")
 ROUND = re.compile(rb'"round":(null|"\w+")')
 ASSET = re.compile(r'(?:src|href)="([^"]*class-assets/[^"]+)"')
+LATER = re.compile(r'data-lanes(?:-style)?="([^"]+)"')
 COOKIE = re.compile(rb"(?i)set-cookie: (shardlab_participant=[^;\r]+)")
 ANSWER_LIMIT_S = 10.0
 AGAIN_S = 1.0
@@ -89,6 +90,9 @@ class Phone:
         self._seen, self._changed = asyncio.Event(), asyncio.Event()
         self._feed: Feed | None = None
         self._following: asyncio.Task[None] | None = None
+        self._later: list[str] = []
+        """Files that a phone asks for with the first run."""
+        self._asking: asyncio.Task[None] | None = None
 
     def request(self, method: str, path: str, *, accept: str = "*/*", body: bytes = b"") -> bytes:
         cookie = b"Cookie: " + self.cookie + b"\r\n" if self.cookie else b""
@@ -133,8 +137,14 @@ class Phone:
 
     async def _files(self, page: bytes) -> None:
         html = _unpacked(page).decode("utf-8", "replace")
-        for path in dict.fromkeys(ASSET.findall(html)):
-            await self.ask("GET", "/" + path.lstrip("./"))
+        self._later = LATER.findall(html)
+        await self._fetch(ASSET.findall(html))
+
+    async def _fetch(self, paths: list[str]) -> None:
+        for path in dict.fromkeys(paths):
+            status, _ = await self.ask("GET", "/" + path.lstrip("./"))
+            if status != 200:
+                raise RuntimeError(f"{path} was answered with {status}")
 
     async def _follow(self) -> None:
         """The stream, for ever."""
@@ -151,6 +161,9 @@ class Phone:
     def saw(self, event: bytes) -> None:
         found = ROUND.search(event)
         self._voting = None if found is None or found[1] == b"null" else found[1].decode().strip('"')
+        if self._later and b'"run":{' in event:
+            self._asking = asyncio.create_task(self._fetch(self._later))
+            self._later = []
         self._seen.set()
         self._changed.set()
 
