@@ -14,13 +14,15 @@ import streamlit as st
 
 from lessons import load_lessons
 from pages import routes
+from pages.classroom import conductor
 from pages.classroom import routes as class_routes
-from pages.classroom.conductor import START_LIMIT_S, Conductor
+from pages.classroom.conductor import Conductor
 from scenarios.config import RunConfig
 from scenarios.runs import Run, Runs
 
 HANGS_S = 4.0
 PATIENCE_S = 60.0
+LIMIT_S = conductor.START_LIMIT_S
 _start = Runs.start
 
 
@@ -30,9 +32,13 @@ def _few() -> Iterator[RunConfig]:
         yield lesson.config_of(name)
 
 
+def _told(runs: Runs) -> str:
+    told = runs.settings.data_dir / "start"
+    return told.read_text() if told.exists() else ""
+
+
 def _as_told(self: Runs, config: RunConfig, *, viewer: str, **more: Any) -> Run:
-    told = self.settings.data_dir / "start"
-    how = told.read_text() if told.exists() else ""
+    how = _told(self)
     if how == "fail":
         raise RuntimeError("The launcher does not answer.")
     if how == "hang":
@@ -43,14 +49,9 @@ def _as_told(self: Runs, config: RunConfig, *, viewer: str, **more: Any) -> Run:
 class _Patient(Conductor):
     """Waits for a live run as long as a machine full of other tests needs; for the one that hangs, as long as ever."""
 
-    @property
-    def _start_limit_s(self) -> float:
-        told = self._runs().settings.data_dir / "start"
-        return START_LIMIT_S if told.exists() and told.read_text() == "hang" else PATIENCE_S
-
-    @_start_limit_s.setter
-    def _start_limit_s(self, limit_s: float) -> None:
-        pass
+    async def experiment(self, code: str, what: str, **more: Any) -> None:
+        conductor.START_LIMIT_S = LIMIT_S if _told(self._runs()) == "hang" else PATIENCE_S
+        await super().experiment(code, what, **more)
 
 
 class_routes.Conductor = _Patient  # type: ignore[misc]

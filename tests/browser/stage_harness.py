@@ -141,7 +141,7 @@ class StageServer:
     def play(self, run_id: str, events: list[Event]) -> None:
         """The run is on all screens, with `events` in one piece."""
         self.runs += 1
-        self.backlog = [_event("shown", {"run_id": run_id}, f"7.{self.runs}.0")]
+        self.backlog = [_event("shown", {"run_id": run_id, "showing": self.runs}, f"7.{run_id}-{self.runs}.0")]
         self._push(self.backlog[0])
         self.more(events)
 

@@ -3,7 +3,7 @@
 import { button, html, setAttribute, setText, show } from "../../components/lanes/dom.js";
 import { Clock, minutes } from "./clock.js";
 import { closedDoor, codeDoor, joinDoor, normal } from "./doors.js";
-import { ClassFeed } from "./feed.js";
+import { ClassFeed } from "../shared/feed.js";
 import { Memory } from "./memory.js";
 import { Outbox } from "./outbox.js";
 import { SCREENS, gone } from "./screens.js";

@@ -17,7 +17,7 @@ from pages.components.silhouettes import capital, silhouette_svg
 
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER.parent / "shared"
-PARTS = ("memory", "server", "feed", "outbox", "clock", "speaker", "parts", "doors", "screens", "stage", "phone")
+PARTS = ("memory", "server", "outbox", "clock", "speaker", "parts", "doors", "screens", "stage", "phone")
 """The page's scripts in the order in which they need each other."""
 
 UrlOf = Callable[[str], str]
@@ -29,7 +29,7 @@ ASSETS = ("phone.css", "phone.js", "lanes.js", "lanes.css")
 @cache
 def phone_assets() -> dict[str, str]:
     """The script and the style sheet of the page, by name."""
-    shared = (LANES / "dom.js", *(SHARED / f"{part}.js" for part in ("prose", "drawing", "race")))
+    shared = (LANES / "dom.js", *(SHARED / f"{part}.js" for part in ("prose", "drawing", "race", "feed")))
     script = joined((*shared, *(FOLDER / f"{part}.js" for part in PARTS)))
     return {"phone.js": script, "phone.css": _read("phone.css")}
 

@@ -2,8 +2,8 @@
 // Owns the page: its connection, its keys, and saying what failed. The parts are in panels.js, the sending in acting.js.
 
 import { button, html, setAttribute, setText, show } from "../../components/lanes/dom.js";
-import { ClassStream } from "../shared/stream.js";
 import { Acting } from "./acting.js";
+import { Line } from "./line.js";
 import { answers, hands, headline, log, notes, peopleList, runs, stateName, twice } from "./panels.js";
 import { clockWords, STEPS } from "./says.js";
 
@@ -20,9 +20,7 @@ class Console {
     const base = new URL("./", location.href);
     this.acting = new Acting(base, { view: () => this.view, say: (words, tone) => this.say(words, tone) });
     this.build(body);
-    const url = new URL("../../live", location.href);
-    url.search = new URLSearchParams({ class: body.dataset.code, as: "console" });
-    this.stream = new ClassStream(url.href, { view: (view) => this.take(view), changed: () => this.tellConnection() });
+    this.line = new Line(body.dataset.code, "console", { view: (view) => this.take(view), changed: () => this.tellConnection() });
     addEventListener("keydown", (event) => this.key(event));
     // After a click the keys are the class's again: a space is the next step and not the same button once more.
     addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur());
@@ -85,7 +83,7 @@ class Console {
 
   fillDrive(view) {
     const { item } = view;
-    setText(this.place, item ? `Now · question ${item.no} of ${item.of}: ${item.title}` : "Now");
+    setText(this.place, item ? `Question ${item.no} of ${item.of}: ${item.title}` : "Now");
     setText(this.now, stateName(view.state));
     setText(this.progress, view.round ? `${view.answered} of ${Math.max(view.here ?? 0, view.answered)} answered` : "");
     setText(this.back, view.back ? `← ${stateName(view.back)}` : "← Back");
@@ -149,7 +147,7 @@ class Console {
   }
 
   tellConnection() {
-    const { lost } = this.stream;
+    const { lost } = this.line;
     show(this.lost, lost);
     if (!lost && this.alert.dataset.tone === "bad") this.say("The connection is back. Look where the class stands, and press again.", "info");
   }
@@ -157,7 +155,7 @@ class Console {
   tickClock() {
     const { view } = this;
     if (!view) return;
-    const now = this.stream.nowS;
+    const now = this.line.nowS;
     this.fillHead(view, now);
     const left = view.closes_s == null ? null : view.closes_s - now;
     setText(this.clock, left == null ? "" : left <= 0 ? "Closed" : clockWords(Math.ceil(left)));

@@ -2,7 +2,7 @@
 // Owns the page: its connection, which scene is on, the foot line, blank and frozen. What a scene shows is in scenes.js and running.js.
 
 import { html, isDark, setAttribute, setText, show } from "../../components/lanes/dom.js";
-import { ClassStream } from "../shared/stream.js";
+import { Line } from "./line.js";
 import { experiments } from "./running.js";
 import { ended, explanation, key, lobby, predict, qr, question, votes } from "./scenes.js";
 
@@ -19,9 +19,7 @@ class Projector {
     this.view = null;
     this.buildFoot(body.querySelector("footer"));
     this.dark = isDark(this.main);
-    const url = new URL("../../live", location.href);
-    url.search = new URLSearchParams({ class: body.dataset.code, as: "projector" });
-    this.stream = new ClassStream(url.href, {
+    this.line = new Line(body.dataset.code, "projector", {
       view: (view) => this.take(view),
       shown: () => this.refresh(),
       changed: () => this.tellConnection(),
@@ -51,7 +49,7 @@ class Projector {
   take(view) {
     this.view = view;
     setAttribute(this.body, "data-blank", Boolean(view.blank));
-    this.stream.freeze(Boolean(view.frozen));
+    this.line.freeze(Boolean(view.frozen));
     this.refresh();
   }
 
@@ -72,7 +70,7 @@ class Projector {
     this.still = null;
     this.main.replaceChildren();
     this.main.className = "";
-    const around = { stream: this.stream, dark: this.dark, lanes: () => this.lanes(), still: (place, name) => this.drawStill(place, name) };
+    const around = { line: this.line, dark: this.dark, lanes: () => this.lanes(), still: (place, name) => this.drawStill(place, name) };
     setAttribute(this.body, "data-state", view.state);
     this.scene = (SCENES[view.state] ?? ended)(this.main, view, around);
   }
@@ -101,7 +99,7 @@ class Projector {
     const { view } = this;
     if (view?.frozen && this.clockSet) return;
     this.clockSet = true;
-    const left = view?.closes_s == null ? null : Math.max(0, Math.ceil(view.closes_s - this.stream.nowS));
+    const left = view?.closes_s == null ? null : Math.max(0, Math.ceil(view.closes_s - this.line.nowS));
     setText(this.clock, left == null ? "" : left === 0 ? "Time is up" : `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`);
     setAttribute(this.clock, "data-soon", left != null && left <= 10);
   }
@@ -118,7 +116,7 @@ class Projector {
   // A short loss is nobody's business in the room; the picture stays as it is.
   tellConnection() {
     clearTimeout(this.losing);
-    if (!this.stream?.lost) this.lost.hidden = true;
+    if (!this.line?.lost) this.lost.hidden = true;
     else this.losing = setTimeout(() => show(this.lost, true), SAY_LOST_MS);
   }
 }

@@ -6,7 +6,7 @@ import { picture } from "./pictures.js";
 import { Race } from "../shared/race.js";
 import { percent, unbroken, upper } from "./scenes.js";
 
-export function experiments(root, view, { stream, lanes }) {
+export function experiments(root, view, { line, lanes }) {
   root.classList.add("pj-experiments");
   const side = html("div", "pj-side", root);
   const fillPredicted = predicted(side);
@@ -26,7 +26,7 @@ export function experiments(root, view, { stream, lanes }) {
   let connect = null;
 
   const tellEnd = () => {
-    const end = stream.run?.events.find(([, name]) => name === "end")?.[2];
+    const end = line.run?.events.find(([, name]) => name === "end")?.[2];
     setText(speed, end ? speedWords(end.summary) : "");
     setText(said, end?.sentence || "");
     setAttribute(root, "data-over", Boolean(end));
@@ -44,10 +44,10 @@ export function experiments(root, view, { stream, lanes }) {
     show(badge, Boolean(run));
     show(waiting, !run && !racers.length);
     show(lanesPlace, Boolean(run));
-    const known = stream.run?.id === run?.run_id ? `${run?.run_id} ${stream.run?.number}` : "";
-    if (run && known && known !== showing) {
+    const known = run && line.run?.runId === run.run_id ? line.run.name : "";
+    if (known && known !== showing) {
       showing = known;
-      connect = stream.connection();
+      connect = line.connection();
       setText(speed, "");
       setText(said, "");
       setAttribute(root, "data-over", false);

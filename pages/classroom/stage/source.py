@@ -21,10 +21,12 @@ SHARED = FOLDER.parent / "shared"
 
 SCRIPTS: dict[str, tuple[Path, ...]] = {
     "projector.js": (
-        DOM, SHARED / "prose.js", SHARED / "stream.js", FOLDER / "pictures.js", FOLDER / "scenes.js", SHARED / "race.js",
-        FOLDER / "running.js", FOLDER / "projector.js",
+        DOM, SHARED / "prose.js", SHARED / "feed.js", SHARED / "race.js", FOLDER / "line.js", FOLDER / "pictures.js",
+        FOLDER / "scenes.js", FOLDER / "running.js", FOLDER / "projector.js",
     ),
-    "console.js": (DOM, SHARED / "stream.js", FOLDER / "acting.js", FOLDER / "says.js", FOLDER / "panels.js", FOLDER / "console.js"),
+    "console.js": (
+        DOM, SHARED / "feed.js", FOLDER / "line.js", FOLDER / "acting.js", FOLDER / "says.js", FOLDER / "panels.js", FOLDER / "console.js",
+    ),
 }  # fmt: skip
 """Each page's files in the order in which they need each other."""
 
