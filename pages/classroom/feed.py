@@ -21,6 +21,7 @@ from lessons.classroom import Classroom
 from lessons.evidence import Recordings
 from lessons.learners import hashed
 from pages.classroom.door import Door, Refusal, participant_in, refusal_of, require_instructor
+from pages.classroom.instructor import instructor_in
 from pages.classroom.room import Room
 from pages.classroom.screens import ClassViewer, Role
 from scenarios.feed import stream
@@ -28,6 +29,9 @@ from scenarios.tail import Hub
 
 ROLES: dict[str, Role] = {"": "audience", "projector": "projector", "console": "console"}
 """Value of `as` -> role."""
+
+PROJECTORS, TABS = 50, 10
+"""Open streams of one class for whoever has its code, and of one participant: the server's places are for the room."""
 
 
 class ClassFeed:
@@ -78,7 +82,13 @@ class ClassFeed:
         viewer = await self._participant(request, state.code) if role == "audience" else ClassViewer()
         if state.code not in self._rooms:
             await self._look_after(state.code)
-        return role, self.room(state.code), viewer
+        room = self.room(state.code)
+        strangers = role == "projector" and instructor_in(request.scope) is None
+        if strangers and len(room.screens[role].viewers) >= PROJECTORS:
+            raise Refusal(503, "busy", f"{PROJECTORS} projectors follow this class already.", retry_s=60)
+        if viewer.person:
+            room.make_room(viewer.person, TABS)
+        return role, room, viewer
 
     async def _participant(self, request: Request, code: str) -> ClassViewer:
         """Raises what a class refuses to somebody who is not in it."""

@@ -1,6 +1,7 @@
 """Who of a class is here: those with an open stream, and those whose line was lost a moment ago and who are expected back.
 
-Owns counting, in the memory of this process: other web replicas count their own. Must not know streams.
+Owns counting, in the memory of this process: other web replicas count their own. A phone that vanishes without a word is here until its
+line is found dead, which takes minutes. Must not know streams.
 """
 
 from __future__ import annotations

@@ -258,7 +258,8 @@ class ClassRoutes:
 
     async def _stage(self, request: Request, page: Callable[..., str]) -> Response:
         async def drawn(state: ClassState) -> Response:
-            self._where.remember(request)
+            if instructor_in(request.scope) is not None:  # anybody could send another address on to the projector
+                self._where.remember(request)
             return self.files.page(request, page(state.code, self.files.url_of(request)))
 
         return await self._shown(request, request.path_params["code"], drawn)

@@ -33,7 +33,7 @@ CHUNKS_KEPT = 8
 class ClassViewer(Viewer):
     """One open response of a class."""
 
-    __slots__ = ("beats", "me", "person", "removed", "seen", "showing", "token")
+    __slots__ = ("beats", "me", "person", "removed", "seen", "showing", "since_s", "token")
 
     def __init__(self, *, token: str = "", person: int = 0, me: bytes = b"") -> None:
         super().__init__(0)
@@ -46,6 +46,7 @@ class ClassViewer(Viewer):
         self.seen = 0
         self.showing: Showing | None = None
         self.beats = 0
+        self.since_s = time.monotonic()
 
 
 class Showing:

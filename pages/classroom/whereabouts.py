@@ -5,6 +5,7 @@ Owns remembering how instructors reach this server; which address follows from t
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -16,6 +17,7 @@ from pages.classroom.files import up
 from pages.classroom.probe import in_container, interfaces
 from scenarios.settings import Settings
 
+HOST = re.compile(r"[A-Za-z0-9._-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 LOOK_EVERY_S = 30.0
 """How often the machine is asked for its addresses: it may change networks before a class."""
 
@@ -31,7 +33,7 @@ class Whereabouts:
         self._lock = threading.Lock()
 
     def remember(self, request: Request) -> None:
-        """An instructor, or a projector, came by this address."""
+        """An instructor came by this address."""
         self._page_url = _base(request)
 
     def join_url(self, request: Request, code: str) -> str:
@@ -58,6 +60,8 @@ class Whereabouts:
 def _base(request: Request) -> str:
     """Where the app begins, as the browser of `request` has it."""
     scheme = request.headers.get("x-forwarded-proto", request.url.scheme).partition(",")[0].strip()
+    scheme = scheme if scheme in ("http", "https") else "http"
     host = (request.headers.get("x-forwarded-host") or request.headers.get("host") or "localhost").partition(",")[0].strip()
-    folders = request.url.path.split("/")[: -1 - up(request).count("../")]
-    return f"{scheme if scheme in ('http', 'https') else 'http'}://{host}{'/'.join(folders)}".rstrip("/")
+    host = host if HOST.fullmatch(host) else "localhost"
+    folders = str(request.scope["path"]).split("/")[: -1 - up(request).count("../")]
+    return f"{scheme}://{host}{'/'.join(folders)}".rstrip("/")

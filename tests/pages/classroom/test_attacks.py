@@ -433,6 +433,17 @@ def test_no_file_but_ours_is_served(browser: Browser, path: str) -> None:
     assert "import" not in answer.text
 
 
+def test_nobody_but_an_instructor_tells_the_room_where_to_go(
+    app: Starlette, browser: Browser, driver: TestClient, lobby: ClassState
+) -> None:
+    where = app.state.classes._where
+    assert driver.get(f"/class/{lobby.code}/console", headers={"host": "room.example:8501"}).status_code == 200
+    for path in (f"/class/{lobby.code}/projector", f"/class/{lobby.code}/qr.svg", f"/c/{lobby.code}", f"/class/{lobby.code}/console"):
+        browser("10.0.0.66").get(path, headers={"host": "evil.example"})
+    browser("10.0.0.66").post(f"/class/{lobby.code}/do", json={"action": "next"}, headers={"host": "evil.example"})
+    assert where.join_words(lobby.code) == f"room.example:8501/c/{lobby.code}"
+
+
 def test_signing_in_leads_nowhere_outside(browser: Browser) -> None:
     for to in ("//evil.example", "https://evil.example", "class/../../evil", "teach\r\nSet-Cookie: a=b", "javascript:alert(1)"):
         form = browser().get("/instructor/sign-in", params={"to": to})

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from lessons.classroom import Classroom, ClassState
 from lessons.store import Store
-from pages.classroom import screens
+from pages.classroom import feed, screens
 from scenarios.config import RunConfig
 from scenarios.record import append_event
 from tests.pages.classroom.conftest import KEY
@@ -315,6 +315,25 @@ def test_a_stream_of_nothing_is_refused(client: Client, query: dict[str, str], s
     answer = client().get("/live", params=query)
     assert answer.status_code == status
     assert answer.json()["words"]
+
+
+def test_nobody_takes_the_places_of_the_room(
+    client: Client, driver: httpx.Client, phone: httpx.Client, lobby: ClassState, follow: Follow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "PROJECTORS", 2)
+    monkeypatch.setattr(feed, "TABS", 2)
+    other = client()
+    assert other.post(f"/c/{lobby.code}/join", json={}).status_code == 200
+    walls = [follow(client(), lobby.code, "projector") for _ in range(2)]
+    assert all(wall.until("class") for wall in walls)
+    refused = follow(client(), lobby.code, "projector")
+    assert (refused.response.status_code, refused.response.headers["retry-after"]) == (503, "60")
+    assert follow(driver, lobby.code, "projector").until("class"), "the room's own one"
+    tabs = [follow(phone, lobby.code) for _ in range(2)]
+    assert all(tab.until("class") for tab in tabs)
+    assert follow(phone, lobby.code).until("class")
+    assert tabs[0].ended(), "the oldest line, which may be one that a bad network has left behind"
+    assert follow(other, lobby.code).until("class")
 
 
 def test_a_run_is_followed_without_a_class_as_before(client: Client, runs: PretendedRuns) -> None:

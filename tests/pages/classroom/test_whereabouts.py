@@ -33,6 +33,9 @@ def asked(path: str, host: str, **headers: str) -> Request:
         (asked("/class/ABC234/qr.svg", "127.0.0.1:8501"), "http://192.168.1.20:8501/c/ABC234"),
         (asked("/class/ABC234/qr.svg", "inside", x_forwarded_host="class.example", x_forwarded_proto="https"), "https://class.example/c/ABC234"),
         (asked("/class/ABC234/qr.svg", "room.example", x_forwarded_proto="javascript"), "http://room.example/c/ABC234"),
+        (asked("/class/ABC234/qr.svg", "evil.example/x?"), "http://192.168.1.20/c/ABC234"),
+        (asked("/class/ABC234/qr.svg", 'a"><script>'), "http://192.168.1.20/c/ABC234"),
+        (asked("/class/ABC234/qr.svg", "[2001:db8::7]:8501"), "http://[2001:db8::7]:8501/c/ABC234"),
     ],
 )  # fmt: skip
 def test_phones_are_sent_where_the_instructor_came(request_: Request, url: str) -> None:
