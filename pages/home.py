@@ -42,7 +42,7 @@ def page() -> None:
             with st.container(key="home-teach", border=True):
                 _card(
                     "For instructors", "Show it to a class",
-                    "Every run is live, and every point of a lesson has its link. Take the questions along, or write your own.",
+                    "The room votes on its phones, talks, votes again, and a live run decides. Take questions along, or write your own.",
                 )
                 st.page_link("teach.py", label="For instructors")
         st.html(

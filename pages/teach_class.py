@@ -33,12 +33,22 @@ def class_list(classes: Sequence[ClassState]) -> None:
     for state in own:
         with st.container(key=f"class-row-{state.code}", horizontal=True, vertical_alignment="center", gap="small"):
             st.button(state.title, key=f"open-{state.code}", type="tertiary", on_click=_open, args=(state.code,))
-            st.html(f'<p class="pg-note">{escape(state_line(state))}</p>', width="content")
+            st.html(f'<p class="pg-note">{escape(state_line(state))}{_ways(state)}</p>', width="content")
     for state in classes:
         if is_copy(state) and state.title.removeprefix(copy_title("")) not in codes:
             with st.container(key=f"class-row-{state.code}", horizontal=True, vertical_alignment="center", gap="small"):
                 st.html('<p class="pg-note">A rehearsal whose class was deleted</p>', width="content")
                 st.button("Delete it", key=f"end-{state.code}", on_click=end_copy, args=(state.code,))
+
+
+def _ways(state: ClassState) -> str:
+    """Straight to the pages of a class that is not over."""
+    if state.state == "ended":
+        return ""
+    return "".join(
+        f' · <a href="class/{state.code}/{page}" target="_blank" rel="noopener" aria-label="{words} of {escape(state.title)}">{words}</a>'
+        for page, words in (("projector", "Projector"), ("console", "Console"))
+    )
 
 
 def state_line(state: ClassState, now_s: float | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lessons.experiments import shown_experiments
 from pages import teach_look, teach_sign_in
 from pages.classroom import rehearsal
 from pages.classroom.address import Address, Interface, Surroundings
+from pages.classroom.instructor import forget_instructors, get_instructors
 from pages.classroom.probe import Answer
 from pages.classroom.rehearsal import Tally
 from pages.teach_class import door_html, state_line
@@ -107,8 +109,17 @@ def test_a_class_is_made_of_lessons_with_a_plan(teach: Callable[..., AppTest]) -
     press(page, "all-classes")
     assert [button.label for button in page.button if button.key == f"open-{made.code}"] == ["Group <b>2</b>"]
     assert f"{made.code} · Lobby · made just now" in html(page)
+    assert 'aria-label="Console of Group &lt;b&gt;2&lt;/b&gt;"' in html(page)
     press(page, f"open-{made.code}")
     assert f'href="class/{made.code}/projector"' in html(page)
+
+
+def test_a_class_that_is_over_is_not_driven_any_more(teach: Callable[..., AppTest]) -> None:
+    made = get_classroom().create([FIRST])
+    get_classroom().act(made.code, "end")
+    text = html(teach())
+    assert f"{made.code} · Ended" in text
+    assert f"class/{made.code}/console" not in text
 
 
 def test_no_lessons_no_class(teach: Callable[..., AppTest]) -> None:
@@ -274,3 +285,52 @@ def test_state_line_tells_how_long_ago(surroundings: dict[str, object]) -> None:
     made = get_classroom().create([FIRST])
     told = [state_line(made, made.created_s + later_s).rpartition("made ")[2] for later_s in (0, 180, 3_700, 200_000)]
     assert told == ["just now", "3 minutes ago", "1 hour ago", "2 days ago"]
+
+
+class Account(dict[str, object]):
+    """Stands where `st.user` would."""
+
+
+@pytest.mark.parametrize(
+    ("account", "words"),
+    [
+        ({}, "Sign in with your account"),
+        ({"is_logged_in": True, "email": "Ann@Example.org"}, "Go on as Ann@Example.org"),
+        ({"is_logged_in": True, "email": "ann@example.org", "email_verified": False}, "is not among the instructors"),
+        ({"is_logged_in": True, "email": "bob@example.org"}, "is not among the instructors"),
+        ({"is_logged_in": True}, "This account is not among the instructors"),
+    ],
+)
+def test_signing_in_with_an_account(
+    teach: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, account: dict[str, object], words: str
+) -> None:
+    monkeypatch.setenv("SHARDLAB_INSTRUCTORS", "ann@example.org, chris@example.org")
+    forget_instructors()
+    monkeypatch.setattr(teach_sign_in, "accounts", lambda: True)
+    monkeypatch.setattr("streamlit.user", Account(account))
+    page = teach(signed_in=False)
+    text = html(page) + "".join(button.label for button in page.button)
+    assert words in text
+    assert '<form class="pg-sign-in"' in text, "the key goes on working"
+    tickets = re.findall(r'href="instructor/ticket/([^"]+)"', text)
+    assert [get_instructors().redeem(ticket) for ticket in tickets] == (["ann@example.org"] if words.startswith("Go on") else [])
+    forget_instructors()
+
+
+class Secrets(dict[str, object]):
+    """Stands where `st.secrets` would."""
+
+    def load_if_toml_exists(self) -> bool:
+        return bool(self)
+
+
+@pytest.mark.parametrize(
+    ("secrets", "authlib", "offered"),
+    [({}, True, False), ({"other": {}}, True, False), ({"auth": {"client_id": "x"}}, True, True), ({"auth": {}}, False, False)],
+)
+def test_accounts_are_offered_only_where_they_are_set_up(
+    monkeypatch: pytest.MonkeyPatch, secrets: dict[str, object], authlib: bool, offered: bool
+) -> None:
+    monkeypatch.setattr("streamlit.secrets", Secrets(secrets))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if authlib else None)
+    assert teach_sign_in.accounts() is offered
