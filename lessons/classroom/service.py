@@ -18,6 +18,7 @@ from lessons.classroom.actions import apply
 from lessons.classroom.casting import cast
 from lessons.classroom.doing import Around
 from lessons.classroom.looking import Looking
+from lessons.classroom.making import new_class
 from lessons.classroom.model import (
     ROUNDS,
     TONES,
@@ -33,7 +34,7 @@ from lessons.classroom.model import (
 )
 from lessons.classroom.turns import Gate, alone
 from lessons.classroom.views import projector_picture
-from lessons.classroom.words import LONGEST_TITLE, clean_line, clean_nickname, is_token, new_code, new_token, normal_code
+from lessons.classroom.words import clean_nickname, is_token, new_code, new_token, normal_code
 from lessons.learners import hashed
 from lessons.learning import get_learning
 from lessons.loader import load_lessons
@@ -41,8 +42,6 @@ from lessons.model import SILHOUETTES, LessonSet
 from lessons.store import Store, StoreError
 
 PARTICIPANTS_LIMIT = 1_000
-MOST_ITEMS = 50
-MOST_MINUTES = 480
 
 log = logging.getLogger("shardlab.classroom")
 
@@ -58,23 +57,11 @@ class Classroom(Looking):
 
     def create(self, lesson_ids: Sequence[str], *, title: str = "", plan: Sequence[float] | None = None) -> ClassState:
         """A class in its lobby. `plan`: minutes, one for each item; left out, those of the lessons. Raises ValueError."""
-        known = self._lessons()
-        lessons = [lesson for lesson in map(known.get, lesson_ids) if lesson is not None]
-        missing = [str(lesson_id)[:40] for lesson_id in lesson_ids if known.get(lesson_id) is None]
-        if missing or not 1 <= len(lessons) <= MOST_ITEMS:
-            raise ValueError(f"lesson_ids={', '.join(missing[:5]) or len(lessons)}: must be 1 to {MOST_ITEMS} lessons that are there")
-        minutes = tuple(float(each) for each in (plan if plan is not None else [lesson.minutes for lesson in lessons]))
-        if len(minutes) != len(lessons) or not all(0 < each <= MOST_MINUTES for each in minutes):
-            raise ValueError(f"plan={minutes[:5]}: must be the minutes of each item, more than 0 and up to {MOST_MINUTES}")
-        words = clean_line("title", title, LONGEST_TITLE) or (lessons[0].title[:LONGEST_TITLE] if len(lessons) == 1 else "Class")
-        now_s = self._clock()
-        made = ClassState(
-            code=new_code(), title=words, lesson_ids=tuple(lesson_ids), plan=minutes, version=1, created_s=now_s, changed_s=now_s
-        )
+        made = new_class(self._lessons(), lesson_ids, title=title, plan=plan, now_s=self._clock())
         with self.store.write() as connection:
             while not keeping.insert_class(connection, made):
                 made = replace(made, code=new_code())
-            keeping.insert_line(connection, made.code, "The class was made.", "info", now_s)
+            keeping.insert_line(connection, made.code, "The class was made.", "info", made.created_s)
         return made
 
     def delete(self, code: str) -> bool:

@@ -113,7 +113,7 @@ def test_a_change_elsewhere_is_noticed_without_being_asked_for(room: Classroom, 
     assert told == [code] * 3
 
 
-def test_of_two_changes_the_newer_one_stays_in_whatever_order_they_come(room: Classroom) -> None:
+def test_of_two_changes_the_newer_one_stays_in_any_order(room: Classroom) -> None:
     code, people = new_class(room, people=1, at="vote")
     before, person = room.state(code), next(iter(room._copies.of(code).people.items()))
     cast(room, code, people[0], RIGHT)
