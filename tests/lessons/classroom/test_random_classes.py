@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lessons.classroom import ROUNDS, Classroom, RemovedError, StaleClassError, VoteClosedError
+from lessons.classroom import ROUNDS, Classroom, RemovedError, StaleClassError, VoteClosedError, keeping
 from lessons.classroom.actions import ACTIONS
 from lessons.classroom.casting import GRACE_S
 from lessons.model import SILHOUETTES, Lesson
@@ -165,3 +166,13 @@ def test_of_two_instructors_at_once_one_is_told(room: Classroom, again: Callable
     with pytest.raises(StaleClassError) as stale:
         other.act(code, "next", expect_version=seen)
     assert (stale.value.current, room.state(code).state) == (room.state(code), "votes")
+
+
+def test_the_store_takes_a_class_only_as_what_follows_the_version_it_has(room: Classroom, database: Store) -> None:
+    code, _ = new_class(room, at="vote")
+    state = room.state(code)
+    with database.write() as connection:
+        assert not keeping.replace_class(connection, replace(state, state="ended"))
+        assert not keeping.replace_class(connection, replace(state, state="ended", version=state.version + 2))
+        assert keeping.read_class(connection, code) == state
+        assert keeping.replace_class(connection, replace(state, state="ended", version=state.version + 1))
