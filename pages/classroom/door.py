@@ -140,12 +140,13 @@ class Door:
     def check_origin(self, request: Request) -> None:
         """Refuse what a page of another site sends with this browser's cookies.
 
-        Browsers name the page's site in every POST; `Sec-Fetch-Site` is missing on plain connections, as in a room's own network.
+        `Sec-Fetch-Site` is the browser's own judgement, whatever a proxy makes of the host. It is missing on plain connections, as in a
+        room's own network; there the page's origin has to be a host of ours.
         """
-        origin = request.headers.get("origin")
+        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
         hosts = {request.headers.get("host"), request.headers.get("x-forwarded-host"), self._public or None}
-        foreign = origin is not None and urlsplit(origin).netloc not in hosts - {None}
-        if foreign or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        ours = site in ("same-origin", "none") if site is not None else origin is None or urlsplit(origin).netloc in hosts - {None}
+        if not ours:
             raise Refusal(403, "origin", "Another site sent this. Please open the page of your class yourself.")
 
     async def fields(self, request: Request, *, limit: int) -> dict[str, Any]:

@@ -319,6 +319,7 @@ def test_a_page_of_ours_may_post_behind_a_proxy_too(make_app: Callable[..., Star
     for headers in (
         {"origin": "http://testserver"}, {"origin": "https://class.example"}, {"sec-fetch-site": "same-origin"},
         {"origin": "https://outside.example", "x-forwarded-host": "outside.example"},
+        {"origin": "https://outside.example", "sec-fetch-site": "same-origin", "host": "127.0.0.1:8501"},
     ):  # fmt: skip
         assert browser(app=app).post(f"/c/{lobby.code}/join", json={}, headers=headers).status_code == 200
 

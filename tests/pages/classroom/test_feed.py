@@ -299,6 +299,17 @@ def test_what_another_server_does_to_the_class_is_told_too(
     assert hand.until("class", state="vote")["may_vote"] is True
 
 
+def test_a_class_that_is_deleted_ends_on_every_screen(
+    driver: httpx.Client, phone: httpx.Client, lobby: ClassState, store: Store, classroom: Classroom, follow: Follow
+) -> None:
+    streams = [follow(phone, lobby.code), follow(driver, lobby.code, "console")]
+    for stream in streams:
+        stream.until("class", state="lobby")
+    Classroom(store).delete(lobby.code)
+    assert all(stream.ended() for stream in streams)
+    assert follow(phone, lobby.code).response.status_code == 404
+
+
 def test_the_end_of_a_timer_closes_the_vote_on_every_phone(
     driver: httpx.Client, phone: httpx.Client, lobby: ClassState, follow: Follow
 ) -> None:

@@ -17,6 +17,10 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scenarios import feed, tail
 from scenarios.record import append_event
@@ -272,3 +276,23 @@ def test_heartbeats_keep_a_quiet_stream_open(make_runs: MakeRuns, monkeypatch: p
 
 def test_the_limits_are_those_of_the_design() -> None:
     assert (tail.HEARTBEAT_S, feed.RETRY_MS) == (15.0, 2_000)
+
+
+def test_a_class_is_answered_by_whoever_knows_classes_within_the_limits_on_viewers(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def by_class(hub: tail.Hub) -> ASGIApp:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            asked.append(scope["query_string"].decode())
+            await PlainTextResponse("a class")(scope, receive, send)
+
+        return answer
+
+    client = TestClient(Starlette(routes=list(feed.live_routes(runs, by_class=by_class))))
+    assert client.get("/live", params={"class": "ABC234"}).text == "a class"
+    assert client.get("/live", params={"run": "x"}).status_code == 404
+    assert asked == ["class=ABC234"]
+    full = runs.settings.model_copy(update={"viewers_limit": 0})
+    monkeypatch.setattr(runs, "settings", full)
+    client = TestClient(Starlette(routes=list(feed.live_routes(runs, by_class=by_class))))
+    assert client.get("/live", params={"class": "ABC234"}).status_code == 503
