@@ -17,7 +17,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from lessons import load_lessons
 from lessons.model import SILHOUETTES, Lesson
@@ -144,13 +144,12 @@ class PhoneServer:
             body = phone_page(lambda name: f"/class-assets/{name}", unknown=unknown)
             return HTMLResponse(body, 404 if unknown else 200, headers={"Content-Security-Policy": POLICY})
 
-        return Starlette(
-            routes=[
-                Route("/c", page), Route("/c/{code}", page), Route("/class-assets/{name}", asset), Route("/live", self.live),
-                Route("/c/{code}/view", self.view), Route("/c/{code}/join", self.join, methods=["POST"]),
-                Route("/c/{code}/vote", self.vote, methods=["POST"]), Route("/course", lambda _: HTMLResponse("The course")),
-            ]
-        )  # fmt: skip
+        routes = [
+            Route("/c", page), Route("/c/{code}", page), Route("/class-assets/{name}", asset), Route("/live", self.live),
+            Route("/c/{code}/view", self.view), Route("/c/{code}/join", self.join, methods=["POST"]),
+            Route("/c/{code}/vote", self.vote, methods=["POST"]), Route("/course", lambda _: HTMLResponse("The course")),
+        ]  # fmt: skip
+        return Starlette(routes=[*routes, Mount("/behind/a/proxy", routes=routes)])
 
     def _refusal(self, request: Request) -> Response | None:
         token = request.cookies.get(COOKIE, "")

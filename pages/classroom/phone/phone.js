@@ -17,10 +17,9 @@ const LAST_SECONDS = 10;
 
 class Phone {
   constructor() {
-    const { pathname } = location;
-    const at = pathname.search(/\/c(\/|$)/);
-    this.base = pathname.slice(0, at + 1);
-    this.code = normal(decodeURIComponent(pathname.slice(at + 3)));
+    const [way, code = ""] = location.pathname.match(/c(?:\/([^/]*))?\/?$/);
+    this.base = location.pathname.slice(0, -way.length); // "/", or what a proxy puts before it
+    this.code = normal(code);
     this.head = document.getElementById("head");
     this.rest = document.getElementById("rest");
     this.dock = new Dock(document.getElementById("dock"), () => this.feed?.open());

@@ -4,13 +4,13 @@
 const RUN_EVENTS = ["head", "state", "tick", "strip", "lane", "end"];
 const RETRY_S = [2, 4, 8, 15];
 const SPREAD = 0.3; // a whole class loses a server at the same moment, and must not come back at the same moment
-const SILENT_MS = 40_000;
+const SILENT_MS = 40_000; // the server says at least every 15 s that the line is alive
 const MUTE_MS = 4_500;
 const ASLEEP_MS = 4_000;
 
 export class ClassFeed {
   // `on`: view(view, fresh), shown(run) when another run is on screen, change() when the line came or went, refused() when the
-  // server answers without a stream, check() -> promise of true when the server answers, asked when nothing was heard for long.
+  // server answers without a stream, check() -> promise of true when the server answers, asked while nothing comes over the line.
   constructor(url, on) {
     this.url = url;
     this.on = on;
@@ -19,7 +19,7 @@ export class ClassFeed {
     this.lost = false;
     this.over = false;
     this.retryAt = 0;
-    this.heardAt = performance.now();
+    this.heardAt = Date.now();
     this.hiddenAt = null;
     this.listen = new AbortController();
     const signal = { signal: this.listen.signal };
@@ -38,7 +38,7 @@ export class ClassFeed {
     this.source?.close();
     if (this.over) return;
     this.fresh = true;
-    this.heardAt = performance.now();
+    this.heardAt = Date.now();
     // A browser that comes back by itself says what it saw last; this one says it in the address.
     const source = new EventSource(this.lastId ? `${this.url}&last=${encodeURIComponent(this.lastId)}` : this.url);
     this.source = source;
@@ -51,7 +51,7 @@ export class ClassFeed {
   }
 
   hear() {
-    this.heardAt = performance.now();
+    this.heardAt = Date.now();
     this.tries = 0;
     if (!this.lost) return;
     this.lost = false;
@@ -98,10 +98,10 @@ export class ClassFeed {
     this.run?.onChange?.();
   }
 
-  // A phone that slept holds a line that the server closed long ago, and is told by nobody.
+  // A phone that slept holds a line that the server closed long ago, and is told by nobody. Clocks but the one on the wall sleep too.
   wake() {
-    if (document.hidden) this.hiddenAt = performance.now();
-    else if (this.lost || (this.hiddenAt != null && performance.now() - this.hiddenAt > ASLEEP_MS)) this.open();
+    if (document.hidden) this.hiddenAt = Date.now();
+    else if (this.lost || (this.hiddenAt != null && Date.now() - this.hiddenAt > ASLEEP_MS)) this.open();
   }
 
   // From Wi-Fi to the cell and back. The same event tells every new estimate of the speed, which is no reason to begin anew.
@@ -111,12 +111,13 @@ export class ClassFeed {
     this.open();
   }
 
-  // Where a proxy holds the stream back, not even the first view comes: then the page asks every few seconds.
+  // A line on which not even a beat was heard is dead, and is opened anew. Where a proxy holds the stream back, not even the first view
+  // comes: then the page asks every few seconds.
   async listenFor() {
-    const silentMs = this.fresh ? MUTE_MS : SILENT_MS;
-    if (this.over || this.lost || document.hidden || performance.now() - this.heardAt < silentMs) return;
-    this.heardAt = performance.now();
-    if (!(await this.on.check()) && !this.over && !this.lost) this.open();
+    const silentMs = Date.now() - this.heardAt;
+    if (this.over || this.lost || document.hidden || silentMs < (this.fresh ? MUTE_MS : SILENT_MS)) return;
+    this.heardAt = Date.now();
+    if (!this.fresh || (!(await this.on.check()) && !this.over && !this.lost)) this.open();
   }
 
   get retryS() {
