@@ -171,6 +171,16 @@ def test_the_run_of_the_class_with_its_prediction_and_what_came_out(open_stage: 
     expect(page.locator(".pj-speed")).to_have_text("8 GPUs = 2.2× of one")
 
 
+def test_a_question_that_is_gone_and_an_address_that_is_long_spoil_nothing(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("projector", projector_view(LESSON, "vote", item=None, votes=None, round=None), size="desktop")
+    expect(page.locator("main")).to_contain_text("not on the server any more")
+    long = f"gpu-classroom.department-of-parallel-systems.university.example.org/c/{CODE}"
+    for state in ("lobby", "vote"):
+        in_state(page, stage, state, join_words=long, closes_s=time.time() + 60)
+        assert page.evaluate(OUTSIDE) == [], state
+    expect(page.locator("footer img")).to_be_in_viewport(ratio=1)
+
+
 def test_the_race_runs_on_one_clock_to_its_end(open_stage: OpenStage, stage: StageServer) -> None:
     racers = [
         {"run_id": name, "title": title, "role": role, "epoch_s": epoch_s, "measured": True, "points": [[0, 0], [epoch_s, 100]]}

@@ -3,6 +3,7 @@
 import { button, html, setAttribute, setText, show } from "../../components/lanes/dom.js";
 import { clockWords, NAMES, PICTURES, when } from "./says.js";
 
+const VOTE_STATES = ["vote", "votes", "discuss", "revote"];
 const RUN_STATES = ["experiments", "key", "explanation"];
 
 function panel(root, name, title) {
@@ -59,8 +60,9 @@ export function answers(root) {
     const { shares, suggestion } = view;
     show(none, !shares);
     show(advice, Boolean(shares));
-    setText(advice, suggestion ? `${Math.round(suggestion.share_pct)} % right of ${suggestion.n}. ${suggestion.words}.` : shares ? `${shares.n} ${shares.n === 1 ? "vote" : "votes"}${shares.n < 5 ? "; no shares under 5" : ""}.` : "");
-    setAttribute(advice, "data-tone", suggestion ? "advice" : "");
+    const open = VOTE_STATES.includes(view.state); // later on there is nothing left to decide by it
+    setText(advice, suggestion ? `${Math.round(suggestion.share_pct)} % right of ${suggestion.n}.${open ? ` ${suggestion.words}.` : ""}` : shares ? `${shares.n} ${shares.n === 1 ? "vote" : "votes"}${shares.n < 5 ? "; no shares under 5" : ""}.` : "");
+    setAttribute(advice, "data-tone", suggestion && open ? "advice" : "");
     const texts = Object.fromEntries((view.item?.options ?? []).map((option) => [option.id, option.text]));
     const options = (shares?.options ?? []).map((option) => ({ ...option, text: texts[option.id] ?? "", right: option.id === view.key_id, part: shares.n ? (100 * option.n) / shares.n : 0 }));
     fillRows(options, (option) => option.id);
@@ -77,7 +79,7 @@ export function runs(root, acting) {
   const buttons = html("div", "cn-row", now);
   let paused = false;
   const pause = button("Pause", "", buttons, () => acting.post("pause", { paused: !paused }));
-  button("Replay", "", buttons, () => acting.post("replay", {}));
+  const replay = button("Replay", "", buttons, () => acting.post("replay", {}));
   button("Off the screens", "", buttons, () => acting.post("experiment", { cause_id: "clear" }));
   const hint = html("p", "cn-small", section, "Runs can be shown from the experiments on.");
   const knobs = knobFields();
@@ -113,6 +115,7 @@ export function runs(root, acting) {
     show(now, Boolean(view.run) || racing);
     setText(title, racing ? "On the screens: the race" : `On the screens: ${view.run?.title ?? ""} (${view.run?.mode === "recorded" ? view.run.recorded_words || "recording" : "live"})`);
     setText(pause, paused ? "Play on" : "Pause");
+    for (const node of [pause, replay]) show(node, !racing);
     show(hint, !possible);
     fillRows((view.causes ?? []).map((cause) => ({ ...cause, possible, wanted: cause.title === view.wanted })), (cause) => cause.id);
     race.disabled = !possible;

@@ -4,7 +4,7 @@
 import { html, isDark, setAttribute, setText, show } from "../../components/lanes/dom.js";
 import { Line } from "./line.js";
 import { experiments } from "./running.js";
-import { ended, explanation, key, lobby, predict, qr, question, votes } from "./scenes.js";
+import { ended, explanation, key, lobby, missing, predict, qr, question, votes } from "./scenes.js";
 
 const SCENES = { lobby, vote: question, votes, discuss: votes, revote: question, predict, experiments, key, explanation, ended };
 const TIGHTEST = 6;
@@ -72,7 +72,8 @@ class Projector {
     this.main.className = "";
     const around = { line: this.line, dark: this.dark, lanes: () => this.lanes(), still: (place, name) => this.drawStill(place, name) };
     setAttribute(this.body, "data-state", view.state);
-    this.scene = (SCENES[view.state] ?? ended)(this.main, view, around);
+    const scene = view.item || ["lobby", "ended"].includes(view.state) ? SCENES[view.state] : missing;
+    this.scene = scene(this.main, view, around);
   }
 
   // The live picture's script is as large as all the rest; it is there before it is needed, but nothing waits for it.

@@ -68,14 +68,14 @@ export function experiments(root, view, { line, lanes }) {
 }
 
 function predicted(side) {
-  html("h2", "", side, "The class predicted");
-  const list = html("ol", "pj-predicted", side);
-  const none = html("p", "", side, "Nothing: there was no vote on it.");
+  const box = html("div", "pj-guess", side);
+  html("h2", "", box, "The class predicted");
+  const list = html("ol", "pj-predicted", box);
   let shown = "";
   return (now) => {
     const found = now.predictions;
     const most = Object.entries(found?.counts ?? {}).filter(([, count]) => count).sort((a, b) => b[1] - a[1]).slice(0, 3);
-    show(none, !most.length);
+    show(box, Boolean(most.length));
     const key = JSON.stringify(most);
     if (key === shown) return;
     shown = key;

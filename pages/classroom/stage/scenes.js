@@ -105,6 +105,13 @@ export function explanation(root, view, { dark }) {
   return () => {};
 }
 
+// A question that the server no longer has: nothing to be seen, and said plainly.
+export function missing(root) {
+  root.classList.add("pj-ended");
+  html("p", "", root, "This question is not on the server any more. The class goes on with the next one.");
+  return () => {};
+}
+
 export function ended(root, view) {
   root.classList.add("pj-ended");
   html("h1", "", root, "Thank you");
