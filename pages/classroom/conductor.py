@@ -53,9 +53,14 @@ class Conductor:
         self._ask = ask
         self._urge = urge
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
 
     async def experiment(self, code: str, what: str, *, mode: Mode = "live", knobs: Mapping[str, Any] | None = None) -> None:
         """Put a cause of the present item on all screens, or FIX or RACE. Raises ValueError where that is not possible now."""
+        async with self._turns.setdefault(code, asyncio.Lock()):  # of two presses the second one counts, and has one run
+            await self._experiment(code, what, mode, knobs)
+
+    async def _experiment(self, code: str, what: str, mode: Mode, knobs: Mapping[str, Any] | None) -> None:
         state, lesson = await self._at(code)
         self._forget(code, state)
         if what == RACE:

@@ -17,7 +17,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from lessons.classroom import Classroom
+from lessons.classroom import Classroom, ClassState
 from lessons.evidence import Recordings
 from lessons.learners import hashed
 from pages.classroom.door import Door, Refusal, participant_in, refusal_of, require_instructor
@@ -79,7 +79,7 @@ class ClassFeed:
         state = await self._door.find(request, request.query_params.get("class", "")[:40])
         if role == "console":
             require_instructor(request)
-        viewer = await self._participant(request, state.code) if role == "audience" else ClassViewer()
+        viewer = await self._participant(request, state) if role == "audience" else ClassViewer(version=state.version)
         if state.code not in self._rooms:
             await self._look_after(state.code)
         room = self.room(state.code)
@@ -90,12 +90,13 @@ class ClassFeed:
             room.make_room(viewer.person, TABS)
         return role, room, viewer
 
-    async def _participant(self, request: Request, code: str) -> ClassViewer:
+    async def _participant(self, request: Request, state: ClassState) -> ClassViewer:
         """Raises what a class refuses to somebody who is not in it."""
         token = participant_in(request) or ""
-        me = await self._door.ask(lambda: self._door.classroom().audience_me(code, token))
+        me = await self._door.ask(lambda: self._door.classroom().audience_me(state.code, token))
         # Who it is matters for counting only, and must not lead back to the token.
-        return ClassViewer(token=token, person=int(hashed(token)[:15], 16) + 1, me=json.dumps(me, separators=(",", ":")).encode())
+        person = int(hashed(token)[:15], 16) + 1
+        return ClassViewer(token=token, person=person, me=json.dumps(me, separators=(",", ":")).encode(), version=state.version)
 
     def room(self, code: str) -> Room:
         """That of a class; made when the first viewer comes."""

@@ -78,6 +78,8 @@ class Room:
         screen.viewers.add(viewer)
         if viewer.person:
             self.presence.came(viewer.person)
+        if viewer.version < self._version:  # the class went on between looking them up and letting them in
+            self._version = -1
         self.poke()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._watch())
@@ -127,14 +129,15 @@ class Room:
             clock_s = asyncio.get_running_loop().time()
             here, reconnecting = self.presence.here, self.presence.reconnecting
             stamp = (await self._ask(self._stamp_of), here, reconnecting, int(clock_s / RETELL_S))
-            if stamp == self._stamp and also is None:
+            if stamp == self._stamp and also is None and self._version >= 0:
                 return
             wanted = [role for role, screen in self.screens.items() if screen.viewers or role == also]
             tokens = {viewer.token for viewer in self.screens["audience"].viewers}
             version, views, own = await self._ask(self._views, wanted, tokens, here, reconnecting, self._version)
+            showings = {role: await self._showing(view, version) for role, view in views.items()}
+            self._tell_own(own)  # before the views: nobody is told of a new item with their votes on the one before
             for role, view in views.items():
-                self.screens[role].tell(view, await self._showing(view, version))
-            self._tell_all(own)
+                self.screens[role].tell(view, showings[role])
             self._stamp, self._version, self._told_s = stamp, version, clock_s
 
     def _stamp_of(self) -> int:
@@ -160,7 +163,7 @@ class Room:
                 own[token] = None
         return version, views, own
 
-    def _tell_all(self, own: dict[str, bytes | None]) -> None:
+    def _tell_own(self, own: dict[str, bytes | None]) -> None:
         audience = self.screens["audience"]
         for viewer in list(audience.viewers):
             me = own.get(viewer.token, viewer.me)

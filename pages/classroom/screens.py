@@ -33,14 +33,16 @@ CHUNKS_KEPT = 8
 class ClassViewer(Viewer):
     """One open response of a class."""
 
-    __slots__ = ("beats", "me", "person", "removed", "seen", "showing", "since_s", "token")
+    __slots__ = ("beats", "me", "person", "removed", "seen", "showing", "since_s", "token", "version")
 
-    def __init__(self, *, token: str = "", person: int = 0, me: bytes = b"") -> None:
+    def __init__(self, *, token: str = "", person: int = 0, me: bytes = b"", version: int = 0) -> None:
         super().__init__(0)
         self.token = token
         """Of a participant; empty for projector and console."""
         self.person = person
         self.me = me
+        self.version = version
+        """Of the class, before `me` was looked up."""
         self.removed = False
         """The instructor has sent them away."""
         self.seen = 0

@@ -310,6 +310,15 @@ def test_pause_and_replay_reach_the_run_on_screen(conduct: Conduct, classroom: C
     assert recording.run_id in runs.runs
 
 
+def test_two_presses_at_once_have_one_run(conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns) -> None:
+    async def script(conductor: Conductor) -> None:
+        first, second = causes(classroom, code)[:2]
+        await asyncio.gather(conductor.experiment(code, first), conductor.experiment(code, second))
+        assert [run.run_id for run in runs.runs.values()] == [on_screen(classroom, code)["run_id"]]
+
+    conduct(script)
+
+
 def test_another_run_ends_the_one_before(conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns) -> None:
     async def script(conductor: Conductor) -> None:
         await conductor.experiment(code, causes(classroom, code)[0])

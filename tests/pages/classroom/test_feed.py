@@ -17,7 +17,7 @@ from lessons.store import Store
 from pages.classroom import feed, screens
 from scenarios.config import RunConfig
 from scenarios.record import append_event
-from tests.pages.classroom.conftest import KEY
+from tests.pages.classroom.conftest import KEY, LESSON
 from tests.pages.classroom.streams import Follower, serving
 from tests.pages.classroom.test_attacks import secrets_of
 from tests.pages.conftest import PretendedRuns
@@ -236,6 +236,23 @@ def test_a_third_of_the_class_drops_and_comes_back_in_a_vote_and_no_vote_is_lost
     assert {option["id"]: option["n"] for option in counts} == {
         option: len(range(at, size, len(options))) for at, option in enumerate(options)
     }
+
+
+def test_nobody_is_told_of_a_new_item_with_their_votes_on_the_one_before(
+    driver: httpx.Client, client: Client, classroom: Classroom, follow: Follow
+) -> None:
+    code = classroom.create([LESSON, LESSON]).code
+    phone = client()
+    assert phone.post(f"/c/{code}/join", json={}).status_code == 200
+    hand = follow(phone, code)
+    act(driver, code, "next")
+    option = hand.until("class", state="vote")["item"]["options"][0]["id"]
+    assert phone.post(f"/c/{code}/vote", json={"round": "first", "item_no": 1, "choice": option}).status_code == 200
+    act(driver, code, *["next"] * 8)
+    while (view := hand.until("class", state="vote"))["item"]["no"] == 1:
+        assert view["me"]["votes"]["first"] in (None, option)
+    assert view["me"]["votes"]["first"] is None
+    assert next(event for event in hand.seen if event.name == "class" and event.data["item"] and event.data["item"]["no"] == 2).data == view
 
 
 def test_a_view_is_made_into_bytes_once_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
