@@ -30,8 +30,8 @@ Mode = Literal["live", "recorded"]
 FIX, RACE = "fix", "race"
 """What can be put on the screens beside the causes of the present item."""
 WITH_RUNS = ("experiments", "key", "explanation")
-START_LIMIT_S = 2.0
-"""How long a class waits for the first sample."""
+START_LIMIT_S = 1.8
+"""How long a class waits for the first sample: two seconds, less what the recording needs to be on every screen."""
 LOOK_EVERY_S = 0.05
 WATCH_EVERY_S = 0.25
 TRIES = 3
@@ -323,7 +323,7 @@ def _has_drawn(run: Run) -> bool:
 
 
 def _slow() -> str:
-    return f"it did not begin within {START_LIMIT_S:g} s"
+    return f"it did not begin within {START_LIMIT_S:.1g} s"
 
 
 def _why(run: Run | None) -> str:
