@@ -99,9 +99,12 @@ class Phone {
   async refused(answer) {
     const reason = refusal(answer);
     if (answer.data.reason === "superseded") this.check();
+    else if (reason === "join" && this.rejoining) return; // the vote and the line are refused together
     else if (reason === "join" && this.memory.get("joined")) {
       this.memory.set("joined", null);
+      this.rejoining = true;
       const said = await this.join(this.memory.get("nickname"), () => {});
+      this.rejoining = false;
       if (said) this.askToJoin();
       else this.outbox.nudge();
     } else if (reason === "join") this.askToJoin();
