@@ -148,19 +148,20 @@ class Classroom(Looking):
         self._copies.tell(before.code)
         return done.state
 
-    def note(self, code: str, words: str, tone: Tone = "info") -> None:
-        """A line for the console's log: what happened, and what to do. In memory only where the store cannot take it now."""
+    def note(self, code: str, words: str, tone: Tone = "info", *, stored: bool = True) -> None:
+        """A line for the console's log: what happened, and what to do. In memory only where the store cannot take it now, or is not to."""
         live = self._copies.of(code, look=False)
         if tone not in TONES:
             raise ValueError(f"tone={str(tone)[:20]!r}: must be one of {', '.join(TONES)}")
         now_s = self._clock()
         words = words.replace("\x00", "")  # PostgreSQL keeps no such character
+        line = Line(id=0, at_s=now_s, words=words[: keeping.LONGEST_LINE], tone=tone)
         try:
-            with self.store.write() as connection:
-                line = keeping.insert_line(connection, live.state.code, words, tone, now_s)
+            if stored:
+                with self.store.write() as connection:
+                    line = keeping.insert_line(connection, live.state.code, words, tone, now_s)
         except StoreError as fault:
             log.warning("class %s: %s (%s)", live.state.code, words, fault)
-            line = Line(id=0, at_s=now_s, words=words[: keeping.LONGEST_LINE], tone=tone)
         live.add_line(line)
         self._copies.tell(live.state.code)
 

@@ -1,18 +1,21 @@
 """Votes on their way to the store: one after the other for each participant, hundreds at once for a room.
 
 A phone that gives up waiting sends again, and may have another choice by then: the older request must not be carried out after the newer
-one. Owns that order and how long an answer may take. What a vote is belongs to `lessons.classroom`.
+one. Owns that order, how long an answer may take, and telling the instructor when votes cannot be kept. What a vote is belongs to
+`lessons.classroom`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from lessons.classroom import Classroom, Receipt
+from lessons.store import StoreError
 from pages.classroom.door import Refusal
 
 THREADS = 24
@@ -20,6 +23,13 @@ THREADS = 24
 ANSWER_LIMIT_S = 6.0
 """Before a phone loses patience; what is under way then may still be recorded, and is acknowledged when it is sent again."""
 WAITING_LIMIT = 4_000
+TELL_AFTER_S = 2.0
+"""How long a vote may wait before the console says so."""
+STUCK = (
+    "Votes cannot be recorded just now: the store does not answer. Phones say “not sent yet” and send them again by themselves. "
+    "Wait, and leave the vote open; nothing that was marked as sent is lost."
+)
+FLOWING = "Votes are recorded again."
 
 Cast = tuple[Receipt, dict[str, Any]]
 """What a vote is acknowledged with, and what the participant sees of their own now."""
@@ -42,6 +52,9 @@ class Ballots:
         self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="vote")
         self._turns: dict[tuple[str, str], _Turn] = {}
         self._waiting = 0
+        self._stuck: set[str] = set()
+        """Classes whose instructor was told."""
+        self._telling: set[asyncio.Task[None]] = set()
 
     async def cast(self, code: str, token: str, *, round: str, choice: str, item_no: int) -> Cast:
         """Acknowledged only after it is in the store. Raises what the class refuses, and Refusal where it takes too long."""
@@ -53,11 +66,32 @@ class Ballots:
         self._waiting += 1
         number = turn.latest
         casting = asyncio.ensure_future(self._in_turn(turn, number, (code, token), round, choice, item_no))
+        patience = asyncio.get_running_loop().call_later(TELL_AFTER_S, self._tell, code, True)
         try:
-            return await asyncio.wait_for(asyncio.shield(casting), ANSWER_LIMIT_S)
+            cast = await asyncio.wait_for(asyncio.shield(casting), ANSWER_LIMIT_S)
         except TimeoutError:
             casting.add_done_callback(lambda late: late.cancelled() or late.exception())
             raise _busy() from None
+        except StoreError:
+            self._tell(code, True)
+            raise
+        finally:
+            patience.cancel()
+        self._tell(code, False)
+        return cast
+
+    def _tell(self, code: str, stuck: bool) -> None:
+        """The instructor, once when votes stop being kept and once when they are again. The store is not asked to keep that."""
+        if stuck is (code in self._stuck):
+            return
+        self._stuck ^= {code}
+        telling = asyncio.ensure_future(asyncio.to_thread(self._note, code, stuck))
+        self._telling.add(telling)
+        telling.add_done_callback(self._telling.discard)
+
+    def _note(self, code: str, stuck: bool) -> None:
+        with contextlib.suppress(LookupError):  # the class is gone
+            self._classroom().note(code, STUCK if stuck else FLOWING, "bad" if stuck else "good", stored=False)
 
     async def _in_turn(self, turn: _Turn, number: int, key: tuple[str, str], round: str, choice: str, item_no: int) -> Cast:
         try:
