@@ -379,9 +379,8 @@ def test_the_console_does_what_an_instructor_needs(open_stage: OpenStage, stage:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_console_fits_and_can_be_used_by_everybody(open_stage: OpenStage, stage: StageServer, size: str, theme: str) -> None:
     page = open_stage("console", console_view(LESSON, "vote", closes_s=time.time() + 41), size=size, theme=theme)
-    for state in ("vote", "experiments"):
+    for state, step in (("vote", "Show the votes"), ("key", "Explain")):
         stage.show(console_view(LESSON, state, closes_s=time.time() + 41))
-        step = "Show the votes" if state == "vote" else "Reveal the key"
         expect(page.get_by_role("button", name=step)).to_be_in_viewport()
         expect(page.locator(".cn-shares li").last).to_be_in_viewport()
         expect(page.get_by_role("button", name="Blank")).to_be_in_viewport()
@@ -391,6 +390,10 @@ def test_the_console_fits_and_can_be_used_by_everybody(open_stage: OpenStage, st
             "nodes => nodes.filter(node => node.offsetHeight && node.offsetHeight < 44).map(node => node.textContent)"
         )
         assert low == []
+        cut = page.locator("button").evaluate_all(
+            "nodes => nodes.filter(node => node.scrollWidth > node.clientWidth + 1).map(node => node.textContent)"
+        )
+        assert cut == []
     if size == "desktop":
         assert page.evaluate("document.documentElement.scrollHeight") <= 800
 
