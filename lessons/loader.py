@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -27,6 +28,8 @@ LOOK_EVERY_S = 0.25
 _Stamp = tuple[tuple[str, int, int], ...]
 _loaded: dict[tuple[tuple[Path, ...], bool], tuple[_Stamp, LessonSet]] = {}
 _looked: dict[tuple[tuple[Path, ...], bool], tuple[float, LessonSet]] = {}
+_reading = threading.RLock()
+"""One reads, the others wait for it: thirty threads that each read the course keep a class waiting for half a minute after a restart."""
 
 
 def roots_of_the_app() -> tuple[tuple[Path, ...], bool]:
@@ -46,13 +49,14 @@ def load_lessons(*roots: Path, unfinished: bool = False) -> LessonSet:
         return _of_the_app()
     key = (tuple(roots), unfinished)
     stamp = tuple(one for root in roots for one in _stamp(root))
-    known = _loaded.get(key)
-    if known is None or known[0] != stamp:
-        known = (stamp, read_lessons(*roots, unfinished=unfinished))
-        if not unfinished:
-            for name, first, more in left_out(known[1].faults):
-                logging.getLogger("shardlab").warning("%s is left out: %s%s", name, first, f" and {more} more" if more else "")
-        _loaded[key] = known
+    with _reading:
+        known = _loaded.get(key)
+        if known is None or known[0] != stamp:
+            known = (stamp, read_lessons(*roots, unfinished=unfinished))
+            if not unfinished:
+                for name, first, more in left_out(known[1].faults):
+                    logging.getLogger("shardlab").warning("%s is left out: %s%s", name, first, f" and {more} more" if more else "")
+            _loaded[key] = known
     if not known[1].lessons:
         raise NoLessonsError(known[1].faults, roots[-1])
     return known[1]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,7 @@ from lessons import loader
 from lessons.experiments import shown_experiments
 from lessons.loader import CONTENT, load_lessons, read_lessons
 from lessons.markdown import prose
-from lessons.model import Lesson, NoLessonsError
+from lessons.model import Lesson, LessonSet, NoLessonsError
 from scenarios.catalog import SCENARIOS
 from scenarios.config import RunConfig
 
@@ -369,6 +372,26 @@ def test_lessons_are_read_again_when_a_file_changed(content: Path) -> None:
     _edit(content, "minutes: 5", "minutes: 7")
     os.utime(content / SLUG / "lesson.md", ns=(1, 1))
     assert load_lessons(content).lessons[0].minutes == 7
+
+
+def test_many_who_ask_at_once_wait_for_one_reading(content: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that begins anew in mid-class is asked by the whole room before it has read a lesson."""
+    read, everybody = [], threading.Barrier(8)
+
+    def slowly(*roots: Path, **options: bool) -> LessonSet:
+        read.append(roots)
+        time.sleep(0.2)
+        return read_lessons(*roots, **options)
+
+    def ask(_: int) -> LessonSet:
+        everybody.wait()
+        return load_lessons(content)
+
+    monkeypatch.setattr(loader, "read_lessons", slowly)
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = list(pool.map(ask, range(8)))
+    assert len(read) == 1
+    assert all(each is found[0] for each in found)
 
 
 def test_a_folder_name_that_is_no_address_is_a_fault(content: Path) -> None:
