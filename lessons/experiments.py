@@ -95,14 +95,14 @@ def in_words(config: RunConfig) -> str:
 def cause_of(lesson: Lesson, config: RunConfig, preferred: str | None = None) -> str | None:
     """Id of the cause that a run of `config` shows, whatever other knobs a learner has turned; None for the healthy script.
 
-    Of several experiments of one scenario it is the one with the most knobs that the run shares; of several causes with one experiment it
-    is `preferred`, where that is one of them.
+    Of several experiments of one scenario it is the one with the most knobs that the run shares. Where one experiment serves several
+    causes, or a cause and the healthy script, it is what is `preferred` of them: a cause, or None for the healthy script.
     """
     found: list[tuple[int, bool, str | None]] = []
     for cause_id, name in (*((cause.id, cause.scenario) for cause in lesson.causes), (None, lesson.fix)):
         own = lesson.config_of(name)
         if own.scenario == config.scenario:
-            found.append((_shared(own, config), cause_id is not None and cause_id == preferred, cause_id))
+            found.append((_shared(own, config), cause_id == preferred, cause_id))
     return max(found, key=lambda one: one[:2])[2] if found else None
 
 

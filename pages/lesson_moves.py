@@ -125,7 +125,7 @@ def watch_recording(lesson: Lesson, cause_id: str, run_id: str) -> None:
 def _shows(lesson: Lesson, run: Run, cause_id: str) -> bool:
     """Whether a run belongs to this cause, or to the healthy script."""
     cause = lesson.cause(cause_id)
-    found = cause_of(lesson, run.config, preferred=cause_id)
+    found = cause_of(lesson, run.config, preferred=None if cause is None else cause_id)
     if cause is None:
         return found is None and run.config.scenario == lesson.config_of(lesson.fix).scenario
     return found == cause_id

@@ -63,6 +63,14 @@ def test_of_causes_with_one_experiment_the_preferred_one_is_meant(lesson: Lesson
     assert [cause_of(both, config, preferred=preferred) for preferred in ("k9", "k2", "k3")] == ["k9", "k2", "k2"]
 
 
+def test_a_run_that_a_cause_and_the_healthy_script_share_is_the_fix_unless_the_cause_is_preferred(lesson: Lesson) -> None:
+    cause = lesson.causes[0]
+    shared = replace(lesson, causes=(replace(cause, scenario=lesson.fix), *lesson.causes[1:]))
+    config = lesson.config_of(lesson.fix)
+    assert cause_of(shared, config) is None
+    assert cause_of(shared, config, preferred=cause.id) == cause.id
+
+
 def test_a_cause_is_shown_with_its_knobs_and_its_own_lane_and_metric(twins: Lesson) -> None:
     shown = shown_as(twins, "k2")
     assert (shown.name, shown.title, shown.odd_rank, shown.metric) == ("spin", "All data through GPU 0", 0, "busy")
