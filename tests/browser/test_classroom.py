@@ -65,7 +65,9 @@ class Projector:
 
 @pytest.fixture
 def server(own_app: Callable[..., AppServer]) -> AppServer:
-    return own_app(script=ROOT / "tests/browser/class_app.py", cwd=ROOT, env={"SHARDLAB_INSTRUCTOR_KEY": KEY})
+    # With recordings, as a server has them that was set up before its class.
+    env = {"SHARDLAB_INSTRUCTOR_KEY": KEY, "SHARDLAB_MEASURE_AT_START": "true"}
+    return own_app(script=ROOT / "tests/browser/class_app.py", cwd=ROOT, env=env)
 
 
 @pytest.fixture
