@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from lessons import load_lessons
 from tests.browser.checks import SIZES, FaultLog, assert_accessible, assert_no_sideways_scroll
 from tests.browser.lanes_harness import end, run_of
-from tests.browser.stage_harness import CODE, StageServer, console_view, projector_view, run_view, stage_server
+from tests.browser.stage_harness import CODE, StageServer, console_view, item_of, projector_view, run_view, stage_server
 
 LESSONS = load_lessons().lessons
 LESSON = LESSONS[0]
@@ -94,6 +94,13 @@ def in_state(page: Page, stage: StageServer, state: str, lesson: Any = LESSON, *
         stage.play("r1", [*run_of(60), end("finished", 12_000)])
         expect(page.locator(".sl-root")).to_have_attribute("data-state", "finished")
     page.evaluate("document.fonts.ready")
+
+
+def test_a_class_with_one_question_is_told_what_is_going_on_in_place_of_its_number(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("projector", projector_view(LESSON, "lobby"))
+    for state, words in {"vote": "Your vote", "votes": "The votes", "discuss": "The votes", "revote": "Second vote"}.items():
+        in_state(page, stage, state, item=item_of(LESSON, of=1))
+        expect(page.locator(".pj-kicker")).to_have_text(words)
 
 
 @pytest.mark.parametrize("size", ["wide", "desktop"])

@@ -38,7 +38,7 @@ export function question(root, view, { still }) {
   root.classList.add("pj-question");
   const { item } = view;
   const column = html("div", "pj-ask", root);
-  heading(column, item.title, view.state === "revote" ? "Second vote" : place(item));
+  heading(column, item.title, view.state === "revote" ? "Second vote" : place(item, "Your vote"));
   putProse(html("div", "pj-symptom pj-least", column), item.symptom_html);
   html("p", "pj-asked", column, item.question);
   options(column, item);
@@ -51,7 +51,7 @@ export function votes(root, view) {
   root.classList.add("pj-votes");
   const { item } = view;
   const discuss = view.state === "discuss";
-  heading(root, discuss ? "Talk it over with your neighbour" : item.title, discuss ? place(item) : "The votes");
+  heading(root, discuss ? "Talk it over with your neighbour" : item.title, discuss ? place(item, "The votes") : "The votes");
   if (discuss) html("p", "pj-asked pj-least", root, "Find somebody who chose otherwise, and convince each other.");
   else html("p", "pj-asked pj-less", root, item.question);
   return bars(root, view);
@@ -126,8 +126,9 @@ function heading(parent, words, kicker) {
   if (kicker) html("p", "pj-kicker", head, kicker);
 }
 
-function place(item) {
-  return item.of > 1 ? `Question ${item.no} of ${item.of}` : "Your vote";
+// Which question this is; in a class with one only, what is going on.
+function place(item, alone) {
+  return item.of > 1 ? `Question ${item.no} of ${item.of}` : alone;
 }
 
 function options(parent, item) {
