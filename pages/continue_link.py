@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
 from collections.abc import Callable
 
 from starlette.requests import Request
@@ -17,28 +16,28 @@ from starlette.routing import Route
 
 from lessons.learners import Learners
 from lessons.store import StoreError
+from pages.clients import Tries, client_of
 from pages.learner_cookie import learner_in, set_learner
 
 TRIES = 30
 WITHIN_S = 60.0
 """Links that lead nowhere, from one network address; a class often shares one."""
-CLIENTS_KEPT = 10_000
 HEADERS = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex"}
 
 
-def continue_routes(learners: Callable[[], Learners]) -> list[Route]:
-    """`GET` goes on where nothing is lost by it, else asks; `POST` is the answer yes."""
-    link = _ContinueLink(learners)
+def continue_routes(learners: Callable[[], Learners], *, now: Callable[[], float] = time.monotonic) -> list[Route]:
+    """`GET` goes on where nothing is lost by it, else asks; `POST` is the answer yes. `now` tells seconds: tries are forgiven by them."""
+    link = _ContinueLink(learners, now)
     return [Route("/continue/{token}", link.answer, methods=["GET", "POST"])]
 
 
 class _ContinueLink:
-    def __init__(self, learners: Callable[[], Learners]) -> None:
+    def __init__(self, learners: Callable[[], Learners], now: Callable[[], float]) -> None:
         self._learners = learners
-        self._failed = _Failed()
+        self._failed = Tries(most=TRIES, within_s=WITHIN_S, now=now)
 
     async def answer(self, request: Request) -> Response:
-        client = request.client.host if request.client else ""
+        client = client_of(request)
         if self._failed.too_many(client):
             return _page(429, "Too many links were tried", "Please wait a minute, then open your link again.")
         if request.method == "POST" and request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
@@ -63,23 +62,6 @@ class _ContinueLink:
         """Whether something is kept under the link's token, and under the browser's own."""
         learners = self._learners()
         return learners.known(token), learners.known(own)
-
-
-class _Failed:
-    """When each client last failed, for as many clients as fit."""
-
-    def __init__(self) -> None:
-        self._times: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def too_many(self, client: str) -> bool:
-        times = self._times.get(client)
-        return times is not None and len(times) == TRIES and time.monotonic() - times[0] < WITHIN_S
-
-    def note(self, client: str) -> None:
-        self._times.setdefault(client, deque(maxlen=TRIES)).append(time.monotonic())
-        self._times.move_to_end(client)
-        while len(self._times) > CLIENTS_KEPT:
-            self._times.popitem(last=False)
 
 
 def _asking() -> Response:

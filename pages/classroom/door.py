@@ -29,7 +29,7 @@ from lessons.classroom import (
 )
 from lessons.store import StoreError
 from pages.classroom.instructor import instructor_in
-from pages.classroom.joining import Tries, client_of
+from pages.clients import Tries, client_of
 from pages.learner_cookie import cookie_in, secure
 from scenarios.settings import Settings
 

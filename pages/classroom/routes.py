@@ -38,13 +38,14 @@ from pages.classroom.door import (
 from pages.classroom.feed import ClassFeed
 from pages.classroom.files import PAGE_HEADERS, Files, up
 from pages.classroom.instructor import instructor_in
-from pages.classroom.joining import Joins, client_of
+from pages.classroom.joining import Joins
 from pages.classroom.phone.source import phone_page
 from pages.classroom.qr import qr_svg
 from pages.classroom.report_page import report_page
 from pages.classroom.sign_in import SignIn
 from pages.classroom.stage.source import console_page, projector_page
 from pages.classroom.whereabouts import Whereabouts
+from pages.clients import client_of
 from scenarios.runs import Runs, get_runs
 from scenarios.settings import Settings
 

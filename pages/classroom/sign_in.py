@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Route
 from pages.classroom.door import Door, Refusal, body_of
 from pages.classroom.files import Files, up
 from pages.classroom.instructor import BY_KEY, get_instructors, set_instructor
-from pages.classroom.joining import Tries, client_of
+from pages.clients import Tries, client_of
 
 WRONG_KEYS, WRONG_KEYS_S = 20, 60.0
 BODY_BYTES = 2_048

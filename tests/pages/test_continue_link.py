@@ -32,12 +32,18 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def browser(store: Store) -> TestClient:
+def clock() -> list[float]:
+    """The seconds that the limit on tries goes by."""
+    return [0.0]
+
+
+@pytest.fixture
+def browser(store: Store, clock: list[float]) -> TestClient:
     async def index(_: object) -> HTMLResponse:
         return HTMLResponse("<html><head><title>Streamlit</title></head><body></body></html>")
 
     door = Middleware(FrontDoor, page_names=("lesson",), title="Shardlab", style="p{}", is_dead=Learners(store).is_dead)
-    app = Starlette(routes=[*continue_routes(lambda: Learners(store)), Route("/", index)], middleware=[door])
+    app = Starlette(routes=[*continue_routes(lambda: Learners(store), now=lambda: clock[0]), Route("/", index)], middleware=[door])
     return TestClient(app, follow_redirects=False)
 
 
@@ -110,12 +116,14 @@ def test_ones_own_link_asks_nothing(browser: TestClient, store: Store) -> None:
     assert browser.get(f"/continue/{own}").status_code == 303
 
 
-def test_guessing_is_slowed_down(browser: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guessing_is_slowed_down(browser: TestClient, store: Store, clock: list[float]) -> None:
     token = known(store)
     for _ in range(continue_link.TRIES):
         assert browser.get(f"/continue/{new_token()}").status_code == 404
     assert browser.get(f"/continue/{token}").status_code == 429
-    monkeypatch.setattr(continue_link, "WITHIN_S", 0.0)
+    clock[0] = continue_link.WITHIN_S - 0.1
+    assert browser.get(f"/continue/{token}").status_code == 429
+    clock[0] = continue_link.WITHIN_S
     assert browser.get(f"/continue/{token}").status_code == 303
 
 

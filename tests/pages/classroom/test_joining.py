@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from starlette.requests import Request
 
+from pages import clients
 from pages.classroom import joining
-from pages.classroom.joining import Joins, Tries, client_of
+from pages.classroom.joining import Joins
 from pages.classroom.presence import EXPECTED_S, Presence
+from pages.clients import Tries, client_of
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,8 @@ def test_too_many_failures_are_forgiven_after_a_while() -> None:
 
 
 def test_limits_take_no_more_memory_than_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "CLIENTS_KEPT", 5)
+    for module in (clients, joining):
+        monkeypatch.setattr(module, "CLIENTS_KEPT", 5)
     tries, joins = Tries(most=1, within_s=60.0), Joins(most=1)
     for number in range(20):
         tries.note(str(number))
