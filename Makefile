@@ -21,10 +21,10 @@ setup: $(VENV)/.ready-dev
 run: $(VENV)/.ready
 	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.showEmailPrompt false
 
-# Many tests drive real processes and a real browser, on whatever else the machine does. One that fails is tried once more, and the summary
-# names it as RERUN: such a line is a fault to be found. Without make, pytest shows a failure at once.
+# Two processes: one drives the browser, the other does the rest. Many tests wait for real processes, so that one alone leaves half of two cores idle.
+# A test that fails is tried once more, and the summary names it as RERUN: such a line is a fault to be found. Without make, pytest shows a failure at once.
 test: $(VENV)/.ready-dev chromium postgres nvml-stub
-	$(BIN)/python -m pytest --reruns 1 -raR
+	$(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder --reruns 1 --rerun-show-tracebacks -raR
 
 bench: $(VENV)/.ready-dev chromium nvml-stub
 	@for script in tests/benchmarks/[a-z]*.py; do $(BIN)/python $$script --json || exit 1; done

@@ -1,4 +1,4 @@
-"""Order and environment of the whole test run: fast tests first, then slow ones, real browsers last."""
+"""Order and environment of the whole test run: fast tests first, then slow ones, real browsers last (beside the others in `make test`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # One thread per process: eight ranks share few cores, and processes are forked from this one.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -24,9 +25,25 @@ settings.load_profile("shardlab")
 BROWSER = Path(__file__).parent / "browser"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if BROWSER in item.path.parents:
             item.add_marker("browser")
-    # A stable sort: within each group, the order of collection stays.
-    items.sort(key=lambda item: (item.get_closest_marker("browser") is not None, item.get_closest_marker("slow") is not None))
+    browser_first = hasattr(config, "workerinput")  # beside the others it is the longest piece, and has to begin at once
+
+    def order(item: pytest.Item) -> tuple[bool, bool]:
+        browser = item.get_closest_marker("browser") is not None
+        return browser != browser_first, item.get_closest_marker("slow") is not None
+
+    items.sort(key=order)  # stable: within each group, the order of collection stays
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Where two processes share the tests, all that drives a browser stays in one of them, and so do the tests of a file."""
+    return OneForTheBrowser(config, log)
+
+
+class OneForTheBrowser(LoadScopeScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]

@@ -29,7 +29,8 @@ def test_test_installs_what_it_needs_and_runs_every_test() -> None:
     assert steps.index("tests.browser.chromium") < steps.index("-m pytest")
     assert steps.index("tests.postgres") < steps.index("-m pytest")
     assert steps.index("tests.nvml.build") < steps.index("-m pytest")
-    assert "--reruns 1" in steps  # and the summary names who needed it
+    assert "--reruns 1 --rerun-show-tracebacks" in steps  # and the summary says who needed it, and why
+    assert "--numprocesses 2 " in steps  # tests/conftest.py says which takes what
 
 
 def test_bench_runs_every_benchmark() -> None:
