@@ -7,7 +7,10 @@ import { experiments } from "./running.js";
 import { ended, explanation, key, lobby, missing, predict, qr, question, votes } from "./scenes.js";
 
 const SCENES = { lobby, vote: question, votes, discuss: votes, revote: question, predict, experiments, key, explanation, ended };
-const TIGHTEST = 6;
+const PICTURE = { width: 1920, height: 1080 };
+const TIGHTEST = 2;
+const SMALLEST = 0.5;
+const STEP = 0.96;
 const SAY_LOST_MS = 3_000;
 
 class Projector {
@@ -19,12 +22,13 @@ class Projector {
     this.view = null;
     this.buildFoot(body.querySelector("footer"));
     this.dark = isDark(this.main);
+    this.scale();
     this.line = new Line(body.dataset.code, "projector", {
       view: (view) => this.take(view),
       shown: () => this.refresh(),
       changed: () => this.tellConnection(),
     });
-    addEventListener("resize", () => this.fit());
+    addEventListener("resize", () => this.scale());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       this.dark = isDark(this.main);
       this.shown = "";
@@ -105,13 +109,34 @@ class Projector {
     setAttribute(this.clock, "data-soon", left != null && left <= 10);
   }
 
-  // From roomy to tight: what matters least goes first, and the size of the options last.
+  // The whole picture as large as the window: what it is made of keeps its share of it. A window of another shape has room to spare.
+  scale() {
+    const across = innerWidth / PICTURE.width;
+    const down = innerHeight / PICTURE.height;
+    const size = Math.min(across, down);
+    this.body.style.zoom = size;
+    this.spare = Math.sqrt(across * down) / size;
+    this.fit();
+  }
+
+  // From large and roomy to planned and tight. Texts longer than those of any lesson become smaller then: nothing is ever left out.
   fit() {
-    const { main } = this;
-    for (let level = 0; level <= TIGHTEST; level++) {
-      setAttribute(main, "data-fit", level);
-      if (main.scrollHeight <= main.clientHeight + 1 && main.scrollWidth <= main.clientWidth + 1) return;
+    for (const [size, air] of this.ways()) {
+      this.main.style.zoom = size;
+      setAttribute(this.main, "data-fit", air);
+      if (this.fits()) return;
     }
+  }
+
+  *ways() {
+    const larger = this.spare > 1.02 ? [this.spare, Math.sqrt(this.spare)] : [];
+    for (const size of [...larger, 1]) for (let air = 0; air < TIGHTEST; air++) yield [size, air];
+    for (let size = 1; size > SMALLEST; size *= STEP) yield [size, TIGHTEST];
+  }
+
+  fits() {
+    const { main } = this;
+    return main.scrollHeight <= main.clientHeight + 1 && main.scrollWidth <= main.clientWidth + 1;
   }
 
   // A short loss is nobody's business in the room; the picture stays as it is.

@@ -13,7 +13,7 @@ export function experiments(root, view, { line, lanes }) {
   const fillVoted = voted(side);
   const facts = html("div", "pj-facts", side);
   const speed = html("p", "pj-speed", facts);
-  const said = html("p", "pj-said pj-less", facts);
+  const said = html("p", "pj-said", facts);
   const stage = html("div", "pj-run", root);
   const head = html("div", "pj-run-head", stage);
   const title = html("h1", "", head);

@@ -13,7 +13,7 @@ export function lobby(root, view, { dark }) {
   const words = html("div", "pj-join", root);
   html("h1", "", words, view.title);
   html("p", "", words, "Scan the square with your phone, or open");
-  html("p", "pj-address", words, view.join_words ?? "");
+  address(html("p", "pj-address", words), view.join_words ?? "");
   html("p", "", words, "Class code");
   html("p", "pj-code", words, view.code);
   const here = html("p", "pj-here", words);
@@ -24,6 +24,12 @@ export function lobby(root, view, { dark }) {
     setText(names, (now.names ?? []).join("  ·  "));
     show(names, Boolean(now.names?.length));
   };
+}
+
+// Where it needs a second line, the code stands on that one whole.
+function address(line, words) {
+  const parts = words.split(/(?<=\/)/);
+  parts.forEach((part, at) => line.append(...(at ? [document.createElement("wbr")] : []), part));
 }
 
 // A phone reads dark on light; so the code keeps its own paper in the dark.
@@ -39,10 +45,10 @@ export function question(root, view, { still }) {
   const { item } = view;
   const column = html("div", "pj-ask", root);
   heading(column, item.title, view.state === "revote" ? "Second vote" : place(item, "Your vote"));
-  putProse(html("div", "pj-symptom pj-least", column), item.symptom_html);
+  putProse(html("div", "pj-symptom", column), item.symptom_html);
   html("p", "pj-asked", column, item.question);
   options(column, item);
-  if (still && item.still) still(html("div", "pj-still pj-less", root), item.still);
+  if (still && item.still) still(html("div", "pj-still", root), item.still);
   return () => {};
 }
 
@@ -52,8 +58,8 @@ export function votes(root, view) {
   const { item } = view;
   const discuss = view.state === "discuss";
   heading(root, discuss ? "Talk it over with your neighbour" : item.title, discuss ? place(item, "The votes") : "The votes");
-  if (discuss) html("p", "pj-asked pj-least", root, "Find somebody who chose otherwise, and convince each other.");
-  else html("p", "pj-asked pj-less", root, item.question);
+  if (discuss) html("p", "pj-asked", root, "Find somebody who chose otherwise, and convince each other.");
+  else html("p", "pj-asked", root, item.question);
   return bars(root, view);
 }
 
@@ -75,11 +81,11 @@ export function key(root, view) {
   root.classList.add("pj-votes", "pj-key");
   const { item } = view;
   heading(root, item.title, "The answer");
-  html("p", "pj-asked pj-less", root, item.question);
+  html("p", "pj-asked", root, item.question);
   const fill = bars(root, view);
   const refuted = mostChosenWrong(view);
   if (refuted) {
-    const box = html("div", "pj-rebuttal pj-less", root);
+    const box = html("div", "pj-rebuttal", root);
     html("p", "pj-small-head", box, `Why not ${refuted.letter}?`);
     putProse(html("div", "", box), refuted.html);
   }
@@ -93,12 +99,12 @@ export function explanation(root, view, { dark }) {
   heading(column, item.title, "");
   const right = item.options.find((option) => option.id === view.key?.option_id);
   if (right) {
-    const line = html("p", "pj-right-line pj-least", column);
+    const line = html("p", "pj-right-line", column);
     html("strong", "", line, `✓ ${right.letter} `);
     line.append(unbroken(right.text));
   }
   putProse(html("div", "pj-why", column), told?.why_html);
-  const exam = html("div", "pj-exam pj-less", column);
+  const exam = html("div", "pj-exam", column);
   html("p", "pj-small-head", exam, "In the exam");
   putProse(html("div", "", exam), told?.exam_html);
   if (told?.infographic_svg) html("div", "pj-drawing", root).append(drawing(told.infographic_svg, told.infographic_alt, { dark }));
@@ -148,7 +154,7 @@ function bars(parent, view) {
     const now = html("div", "pj-bar", cell);
     return { row, cell, before, beforeFill: html("i", "", before), fill: html("i", "", now), share: html("strong", "", cell), mark: html("em", "", row) };
   });
-  const note = html("p", "pj-note pj-less", parent);
+  const note = html("p", "pj-note", parent);
   return (now) => {
     const first = now.votes?.first;
     const latest = now.votes?.second ?? first;
