@@ -23,6 +23,7 @@ from lessons.classroom import close_classroom
 from lessons.experiments import shown_experiments
 from lessons.learning import close_learning, get_learning
 from lessons.store import StoreError
+from pages.account_return import AccountReturn
 from pages.classroom.instructor import get_instructors
 from pages.classroom.rehearsal import end_all
 from pages.classroom.routes import ClassRoutes
@@ -88,7 +89,7 @@ def middleware() -> list[Middleware]:
         FrontDoor, page_names=PAGE_NAMES, title="Shardlab", style=style, is_dead=lambda token: get_learning().learners.is_dead(token),
         apart=CLASS_PAGES,
     )
-    return [Middleware(StaticFiles), door]
+    return [Middleware(StaticFiles), Middleware(AccountReturn), door]
 
 
 @contextlib.asynccontextmanager

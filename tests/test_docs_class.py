@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import get_args
 
 from lessons.classroom.model import STATE_WORDS, State
 from pages.classroom import instructor, rehearsal, room
 from scenarios.settings import PREFIX, Settings
+from tests.browser.openid import Provider
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/teach-a-class.md"
@@ -46,6 +48,13 @@ def test_the_links_lead_somewhere() -> None:
         assert (PAGE.parent / path).exists()
         there = headings if not path else {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.+)$", readme, re.MULTILINE)}
         assert anchor in there
+
+
+def test_the_secrets_of_accounts_are_those_that_sign_people_in() -> None:
+    (block,) = re.findall(r"```toml\n(.+?)```", TEXT, re.DOTALL)
+    written, tried = tomllib.loads(block)["auth"], tomllib.loads(Provider({}).secrets_toml("https://class.example.org"))["auth"]
+    assert set(written) == set(tried)
+    assert written["redirect_uri"] == tried["redirect_uri"]
 
 
 def test_its_figures_are_those_of_the_code() -> None:

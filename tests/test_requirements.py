@@ -6,7 +6,7 @@ import importlib
 import re
 import sys
 from collections.abc import Iterable
-from importlib.metadata import packages_distributions
+from importlib.metadata import metadata, packages_distributions
 from pathlib import Path
 
 from tests.test_layering import ROOMS, imports, sources
@@ -19,6 +19,8 @@ FOR_TESTS = ("requirements-dev.txt", "requirements-dev-bare.txt")
 
 SERVER = {"httptools", "uvloop"}
 """What uvicorn takes by itself where it is installed."""
+ACCOUNTS = {"authlib", "httpx"}
+"""What Streamlit takes where signing in by OpenID Connect is set up."""
 
 
 def canonical(name: str) -> str:
@@ -49,7 +51,12 @@ def test_every_import_is_required() -> None:
 
 
 def test_every_requirement_is_imported() -> None:
-    assert set(required()) - set(imported(sources(ROOT))) - SERVER == set()
+    assert set(required()) - set(imported(sources(ROOT))) - SERVER - ACCOUNTS == set()
+
+
+def test_what_streamlit_signs_in_with_is_required() -> None:
+    extra = [line for line in metadata("streamlit").get_all("Requires-Dist") or [] if 'extra == "auth"' in line]
+    assert {canonical(re.split(r"[^\w.-]", line)[0]) for line in extra} == ACCOUNTS <= set(required())
 
 
 def test_every_import_of_the_tests_is_required() -> None:

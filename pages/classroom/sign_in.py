@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from pages.account_return import ACCOUNT_COOKIE, SIGN_OUT
 from pages.classroom.door import Door, Refusal, body_of
 from pages.classroom.files import Files, up
 from pages.classroom.instructor import BY_KEY, get_instructors, set_instructor
@@ -73,7 +74,9 @@ class SignIn:
             self._door.check_origin(request)
         except Refusal as refusal:
             return self._files.message(request, refusal.status, "This is not possible", refusal.words)
-        return RedirectResponse(f"{up(request)}teach", 303, {**HEADERS, "Set-Cookie": set_instructor(request.scope, "")})
+        # Who is signed in by an account as well would be a click away from coming in again.
+        way_on = SIGN_OUT if ACCOUNT_COOKIE in request.cookies else "teach"
+        return RedirectResponse(f"{up(request)}{way_on}", 303, {**HEADERS, "Set-Cookie": set_instructor(request.scope, "")})
 
     def _come_in(self, request: Request, who: str, way_on: str) -> Response:
         cookie = set_instructor(request.scope, get_instructors().sign(who))
@@ -85,6 +88,7 @@ class SignIn:
             '<label for="key">Instructor key</label>'
             '<input id="key" name="key" type="password" autocomplete="current-password" required autofocus>'
             '<button type="submit">Sign in</button></form>'
+            f'<p>The <a href="{up(request)}teach">page for instructors</a> has every way to sign in.</p>'
         )
         return self._files.message(request, status, "Sign in as instructor", words, form)
 

@@ -295,10 +295,14 @@ class Account(dict[str, object]):
     ("account", "words"),
     [
         ({}, "Sign in with your account"),
-        ({"is_logged_in": True, "email": "Ann@Example.org"}, "Go on as Ann@Example.org"),
-        ({"is_logged_in": True, "email": "ann@example.org", "email_verified": False}, "is not among the instructors"),
-        ({"is_logged_in": True, "email": "bob@example.org"}, "is not among the instructors"),
-        ({"is_logged_in": True}, "This account is not among the instructors"),
+        ({"is_logged_in": True, "email": "Ann@Example.org", "email_verified": True}, "Go on as Ann@Example.org"),
+        ({"is_logged_in": True, "email": "ann@example.org", "email_verified": "true"}, "Go on as ann@example.org"),
+        ({"is_logged_in": True, "email": "ann@example.org", "xms_edov": True}, "Go on as ann@example.org"),
+        ({"is_logged_in": True, "email": "ann@example.org", "email_verified": False, "xms_edov": True}, "does not say that ann@"),
+        ({"is_logged_in": True, "email": "ann@example.org", "email_verified": "false"}, "does not say that ann@example.org"),
+        ({"is_logged_in": True, "email": "ann@example.org"}, "does not say that ann@example.org"),
+        ({"is_logged_in": True, "email": "bob@example.org", "email_verified": True}, "bob@example.org is not among the instructors"),
+        ({"is_logged_in": True}, "does not say that the e-mail address of this account"),
     ],
 )
 def test_signing_in_with_an_account(
@@ -325,12 +329,15 @@ class Secrets(dict[str, object]):
 
 
 @pytest.mark.parametrize(
-    ("secrets", "authlib", "offered"),
-    [({}, True, False), ({"other": {}}, True, False), ({"auth": {"client_id": "x"}}, True, True), ({"auth": {}}, False, False)],
-)
+    ("secrets", "missing", "offered"),
+    [
+        ({}, (), False), ({"other": {}}, (), False), ({"auth": {"client_id": "x"}}, (), True), ({"auth": {}}, ("authlib",), False),
+        ({"auth": {}}, ("httpx",), False),
+    ],
+)  # fmt: skip
 def test_accounts_are_offered_only_where_they_are_set_up(
-    monkeypatch: pytest.MonkeyPatch, secrets: dict[str, object], authlib: bool, offered: bool
+    monkeypatch: pytest.MonkeyPatch, secrets: dict[str, object], missing: tuple[str, ...], offered: bool
 ) -> None:
     monkeypatch.setattr("streamlit.secrets", Secrets(secrets))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object() if authlib else None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in missing else object())
     assert teach_sign_in.accounts() is offered

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from pages.account_return import ACCOUNT_COOKIE, SIGN_OUT
 from pages.classroom.instructor import BY_KEY, INSTRUCTOR_COOKIE, KEY_FILE, Instructors
 from pages.routes import _tell_key
 from scenarios.settings import Settings, load_settings
@@ -97,6 +98,7 @@ def test_the_form_the_key_and_the_way_on(browser: Browser, instructors: Instruct
     form = client.get("/instructor/sign-in?to=class/ABC234/console")
     assert form.status_code == 200
     assert 'value="class/ABC234/console"' in form.text
+    assert '<a href="../teach">page for instructors</a>' in form.text, "where accounts are offered"
     wrong = client.post("/instructor/sign-in", data={"key": "not-this-one-at-all", "to": "class/ABC234/console"})
     assert wrong.status_code == 403
     assert "not-this-one" not in wrong.text
@@ -118,7 +120,15 @@ def test_a_ticket_brings_the_cookie_of_the_account(browser: Browser, instructors
 
 def test_signing_out_takes_the_cookie_away(driver: TestClient) -> None:
     assert INSTRUCTOR_COOKIE in driver.cookies
-    assert driver.post("/instructor/sign-out").status_code == 303
+    answer = driver.post("/instructor/sign-out")
+    assert (answer.status_code, answer.headers["location"]) == (303, "../teach")
+    assert INSTRUCTOR_COOKIE not in driver.cookies
+
+
+def test_signing_out_ends_the_account_too(driver: TestClient) -> None:
+    driver.cookies.set(ACCOUNT_COOKIE, "anybody")
+    answer = driver.post("/instructor/sign-out")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"../{SIGN_OUT}")
     assert INSTRUCTOR_COOKIE not in driver.cookies
 
 
