@@ -38,7 +38,7 @@ def preview_bar(page_name: str) -> None:
         _list(mine, open_now=broken or chosen is None or any(fault.kind == "fault" for fault in mine))
         others = len(faults) - len(mine)
         if others:
-            st.html(f'<p class="pg-note">{others} more in other lessons of this folder.</p>')
+            st.html(f'<p class="pg-note">{others} more to mend or to do in other lessons of this folder.</p>')
         if broken or chosen is None:
             st.html('<p class="pg-note" role="alert"><b>This lesson cannot be shown until its faults are mended.</b></p>')
             st.stop()
@@ -124,7 +124,10 @@ def _go(key: str) -> None:
 def _list(faults: Sequence[Fault], *, open_now: bool) -> None:
     """Every fault, thing to do and piece of advice, on its line."""
     if not faults:
-        st.html('<p class="pg-note"><b class="pg-right">✓</b> Nothing is wrong with its texts. `check --run` measures its claims.</p>')
+        st.html(
+            '<p class="pg-note"><b class="pg-right">✓</b> Nothing is wrong with its texts. '
+            "<code>check --run</code> measures its claims.</p>"
+        )
         return
     counts = {kind: sum(fault.kind == kind for fault in faults) for kind in ("fault", "to do", "advice")}
     words = {"fault": "to mend", "to do": "to do", "advice": "to improve"}

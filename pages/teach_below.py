@@ -17,7 +17,7 @@ COMMANDS = (
     ("The same as GIFT", "python -m lessons export --format gift -o shardlab.gift"),
     ("Questions from Moodle XML or GIFT, as the beginnings of lessons", "python -m lessons import questions.xml --into my-lessons"),
     ("Every answer given on this server, as CSV", "python -m lessons export --format csv-answers -o answers.csv"),
-    ("A lesson of your own: begin, look at it, check it, run its claims", "python -m lessons new my-lesson"),
+    ("A lesson of your own: begin, look at it, check it, run its claims", "python -m lessons new my-lessons/slow-disk"),
 )
 
 

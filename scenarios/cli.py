@@ -21,21 +21,24 @@ from scenarios.cli_output import guarded
 from scenarios.cli_run import run_command
 from scenarios.cli_trace import TRACE_HELP, TraceTarget
 from scenarios.config import RunConfig
+from scenarios.costs.gpus import GPUS
+from scenarios.costs.links import LINKS
+from scenarios.costs.models import MODELS
 from scenarios.settings import load_settings
 
 DONE, RUN_FAILED, UNUSABLE = 0, 1, 2
 
 RUN_OPTIONS = {
     "gpus": "GPUs, one process each; 1 to 8 (default 8)",
-    "gpu": "kind of virtual GPU, such as a100-80gb (the default)",
-    "model": "displayed model, such as resnet50; its costs are charged",
+    "gpu": f"kind of virtual GPU, a100-80gb (the default) or another of: {', '.join(GPUS)}",
+    "model": f"displayed model, whose costs are charged: {', '.join(MODELS)}; default: the experiment's own",
     "batch": "samples per GPU and step; default: 256, or the experiment's own",
     "epochs": "epochs to train; default: as much as is worth watching",
     "steps": "steps to train at most",
     "hand_off": "rank0_loading: hand shards out over cpu (the default) or nccl",
     "preprocess": "decode and augment on the gpu or the cpu; default: the gpu, or the experiment's own",
     "workers": "DataLoader workers of each rank, 0 to 32; 0 loads in the training process. Default: 8, or the experiment's own",
-    "link": "what joins the GPUs, such as nvlink3 or pcie4; default: the GPU's own",
+    "link": f"what joins the GPUs: {', '.join(LINKS)}; default: the GPU's own",
     "straggler": "rank of a slow GPU; default: none",
     "straggler_pct": "by how many percent its kernels take longer, 1 to 400 (default 50)",
     "precision": "fp32, tf32 or amp (the default)",

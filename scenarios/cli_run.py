@@ -39,6 +39,8 @@ COLUMNS = (
     ("GPU busy (nvidia-smi)", "util", "%", 0), ("Useful work", "useful", "%", 0), ("Waiting in a kernel", "spin", "%", 0),
     ("Memory", "mem", "GiB", 1), ("Power", "power", "W", 0),
 )
+MEANS = {"util": "gpu_util", "useful": "sm_active", "spin": "spin_pct", "mem": "memory_gib", "power": "power_w"}
+"""What a summary calls the mean of each column."""
 
 
 def run_command(choice: Choice, settings: Settings, *, as_json: bool, trace: TraceTarget | None) -> dict[str, Any]:
@@ -59,6 +61,8 @@ def run_command(choice: Choice, settings: Settings, *, as_json: bool, trace: Tra
                 print(json.dumps(said), flush=True)
             if trace is not None:
                 trace.write(run.run_dir)
+            if data_dir is None and not as_json:
+                print(f"Recorded as {run.run_id} in {settings.data_dir}.")
             return end
         finally:
             runs.close()
@@ -124,15 +128,16 @@ class _Screen:
             self._live.update(Group(self._table(tick), self._progress))
 
     def finish(self, end: dict[str, Any], run_dir: Path) -> None:
-        """Leave the last table on screen and say below it what was seen."""
+        """Leave the means on screen, where there are any, else the last sample, and say below what was seen."""
         done = end["outcome"] in ("finished", "out_of_memory") or bool(end.get("expected"))
         self._progress.update(self._task, completed=1.0 if done else None, state=end["outcome"].replace("_", " "))
+        summary = end["summary"]
+        means = _means(summary)
         if self._tick is not None:
-            self._live.update(Group(self._table(self._tick), self._progress))
+            self._live.update(Group(self._table(means or self._tick, "means of the run" if means else "last sample"), self._progress))
         self._live.stop()
         if not self._console.is_terminal:
             self._console.print()
-        summary = end["summary"]
         if done:
             self._console.print(end["sentence"], highlight=False)
         if summary and summary["samples_per_second"] is not None:
@@ -158,9 +163,9 @@ class _Screen:
         by_time = float(tick["t_ms"]) / 1000 / self._config.view_s if self._config.view_s else 0.0
         return min(1.0, max(by_time, epochs / (self._config.epochs or WATCHED_EPOCHS)))
 
-    def _table(self, tick: dict[str, Any]) -> Table:
+    def _table(self, tick: dict[str, Any], what: str = "now") -> Table:
         source = str(self._head.get("source", ""))
-        table = Table(title=f"{self._head.get('gpu', '')}: {SOURCE_WORDS.get(source, source)} ({source})")
+        table = Table(title=f"{self._head.get('gpu', '')}, {what}: {SOURCE_WORDS.get(source, source)} ({source})")
         table.add_column("GPU", justify="right")
         for title, _, unit, _ in COLUMNS:
             table.add_column(f"{title}, {unit}", justify="right")
@@ -169,6 +174,14 @@ class _Screen:
             digits = [places for *_, places in COLUMNS]
             table.add_row(str(rank), *("n/a" if cell is None else f"{cell:.{places}f}" for cell, places in zip(cells, digits, strict=True)))
         return table
+
+
+def _means(summary: dict[str, Any] | None) -> dict[str, list[float | None]]:
+    """The means of the whole run, as a table takes them; empty where it measured none. The sentence below speaks of these."""
+    gpus = (summary or {}).get("gpus") or []
+    if not any(gpu["gpu_util"] is not None for gpu in gpus):
+        return {}
+    return {field: [gpu[mean] for gpu in gpus] for field, mean in MEANS.items()}
 
 
 def said_of(source: str, reason: str) -> str:

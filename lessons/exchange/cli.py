@@ -9,6 +9,8 @@ Owns arguments and what is printed. Exit codes are those of `lessons.cli`.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -71,8 +73,16 @@ def _export(options: argparse.Namespace) -> int:
     else:
         # Line ends are those of the format, whatever the system's are.
         options.output.write_text(text, encoding="utf-8", newline="")
-        print(f"{options.output}: {len(chosen)} lessons as {options.format}", file=sys.stderr)
+        print(f"{options.output}: {_count(options.format, chosen, text)}", file=sys.stderr)
     return DONE
+
+
+def _count(kind: str, lessons: Sequence[Lesson], text: str) -> str:
+    """What was written, in words: a file of results without a row is one where nobody has answered."""
+    if kind in RESULTS:
+        rows = sum(1 for _ in csv.reader(io.StringIO(text, newline=""))) - 1
+        return f"{kind}, {rows} {'row' if rows == 1 else 'rows'}" + ("" if rows else ": nothing has been answered yet")
+    return f"{len(lessons)} {'lesson' if len(lessons) == 1 else 'lessons'} as {kind}"
 
 
 def _text(kind: str, lessons: Sequence[Lesson], *, bom: bool) -> str:

@@ -27,6 +27,8 @@ def resend(folder: Path, address: str, run: str, token: str) -> Iterator[tuple[i
         raise ValueError("SHARDLAB_COLLECT_TOKEN='': must be the token of the app")
     for part in parts_in(folder):
         name = run or part.run
+        if not name:
+            raise ValueError(f"run_id='': {part.path} names no run, since its ranks kept it for import; give it one: --run-id NAME")
         if not RUN_ID.fullmatch(name):
             raise ValueError(f"run_id={name[:60]!r}: must be 8 to 40 letters, digits, hyphens and underscores")
         post = Post(address, name, part.rank, token)

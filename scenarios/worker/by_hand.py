@@ -125,9 +125,7 @@ class _Printer:
         elif message["kind"] == "done":
             busy_pct = 100 * min(1.0, self._busy_ns / max(1, self._end_ns))
             busy = f"GPU busy {busy_pct:.0f} %, " if self._unit == VIRTUAL else ""  # of a real one, NVML knows
-            print(
-                f"rank {self._rank}: {self._steps} steps in {self._end_ns / 1e9:.2f} {self._unit}, {busy}parameters {message['checksum']}",
-                flush=True,
-            )
+            said = f"{self._steps} steps in {self._end_ns / 1e9:.2f} {self._unit}, {busy}parameters {message['checksum']}"
+            print(f"rank {self._rank}: {said}\n", end="", flush=True)  # one write: eight ranks share the terminal
         elif message["kind"] == "error":
             print(f"rank {self._rank}: {message['type']}: {message['message']}", file=sys.stderr, flush=True)

@@ -62,7 +62,7 @@ def test_a_broken_lesson_says_where_and_comes_back(folder: Path, broken: str, li
 def test_another_lesson_with_faults_does_not_stand_in_the_way(folder: Path) -> None:
     (folder.parent / "bad").mkdir()
     page = _open(lesson="slow-disk")
-    assert "2 more in other lessons" in html_of(page)
+    assert "2 more to mend or to do in other lessons" in html_of(page)
     assert "bad/lesson.md" not in html_of(page)
     assert "Lock in my answer" in labels(page)
     page = _open(lesson="bad")

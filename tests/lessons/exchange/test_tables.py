@@ -114,6 +114,9 @@ def test_the_command_line(
     tmp_path: Path, lesson: Lesson, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SHARDLAB_DATA_DIR", str(tmp_path / "data"))
+    for kind, words in (("csv-answers", "csv-answers, 0 rows: nothing has been answered yet"), ("moodle", "1 lesson as moodle")):
+        assert main(["export", "--format", kind, lesson.id, "-o", str(tmp_path / kind)]) == 0
+        assert capsys.readouterr().err == f"{tmp_path / kind}: {words}\n"
     store = AttemptStore(tmp_path / "data")
     learner = new_token()
     store.lock_in(store.start(lesson.id, learner=learner), lesson, "m4", "fairly", learner=learner)
@@ -122,6 +125,8 @@ def test_the_command_line(
     for kind in ("moodle", "gift", "coverage", "csv-coverage", "csv-answers", "csv-lessons"):
         assert main(["export", "--format", kind, lesson.id, "-o", str(tmp_path / kind), "--bom"]) == 0
         told[kind] = (tmp_path / kind).read_bytes().decode()
+        written = f"{kind}, 1 row" if kind in ("csv-answers", "csv-lessons") else f"1 lesson as {kind}"
+        assert capsys.readouterr().err == f"{tmp_path / kind}: {written}\n"
     assert learner not in told["csv-answers"]
     assert _rows(told["csv-answers"].removeprefix(BOM))[0]["option"] == "m4"
     assert _rows(told["csv-lessons"].removeprefix(BOM))[0]["answered"] == "1"

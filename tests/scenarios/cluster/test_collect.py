@@ -168,6 +168,17 @@ def test_what_could_not_be_sent_stays_and_can_be_sent_later(app: App, tmp_path: 
     assert "401: The token is missing or wrong" in capsys.readouterr().err
 
 
+def test_parts_that_were_kept_for_import_need_a_name_to_be_resent(tmp_path: Path, monkeypatch, capsys) -> None:
+    from scenarios.cli import main
+
+    part = PartFile(tmp_path / "room", run="", rank=0, kept=True)
+    part.append(hello_of(0))
+    part.close()
+    monkeypatch.setenv("SHARDLAB_COLLECT_TOKEN", TOKEN)
+    assert main(["resend", str(tmp_path / "room"), "--collect", "http://127.0.0.1:1"]) == 2
+    assert "--run-id NAME" in capsys.readouterr().err
+
+
 def test_a_sender_that_is_refused_stops_and_says_why(app: App, tmp_path: Path) -> None:
     part = PartFile(tmp_path / "room", run=RUN, rank=0, kept=False)
     part.append(hello_of(0))

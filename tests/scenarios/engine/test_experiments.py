@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from scenarios.record import end_of, read_events, samples_of, spans_of
 from scenarios.rehearsal import rehearse
 from scenarios.settings import PROJECT_ROOT
 from scenarios.telemetry import Span
+from scenarios.worker.by_hand import VIRTUAL, _Printer
 
 Summary = Callable[[str], dict[str, Any]]
 pytestmark = pytest.mark.slow
@@ -199,6 +201,20 @@ def test_the_record_tells_the_whole_run(run_fresh: Callable[..., Path]) -> None:
     spans = list(spans_of(run_dir))
     assert {span.rank for span in spans} == set(range(8))
     assert "sharded" not in (run_dir / "events.jsonl").read_text(), "the stream must not name the experiment"
+
+
+def test_ranks_by_hand_share_a_terminal_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchrun starts Python unbuffered: a line that is written in two pieces is torn by another rank's."""
+    written: list[str] = []
+
+    class Unbuffered(io.StringIO):
+        def write(self, text: str) -> int:
+            written.append(text)
+            return len(text)
+
+    monkeypatch.setattr(sys, "stdout", Unbuffered())
+    _Printer(1, VIRTUAL)({"kind": "done", "checksum": "d303"})
+    assert [text for text in written if text] == ["rank 1: 0 steps in 0.00 virtual s, GPU busy 0 %, parameters d303\n"]
 
 
 @pytest.mark.timeout(180)

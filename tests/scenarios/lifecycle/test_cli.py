@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -12,10 +13,17 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
+from rich.live import Live
 
 from scenarios import cli_costs
 from scenarios.catalog import SCENARIOS
 from scenarios.cli import main
+from scenarios.cli_run import _Screen
+from scenarios.config import RunConfig
+from scenarios.costs.gpus import GPUS
+from scenarios.costs.links import LINKS
+from scenarios.costs.models import MODELS
 from scenarios.costs.validate import committed
 from tests.scenarios.lifecycle.conftest import alive, wait_until
 
@@ -142,6 +150,31 @@ def test_json_is_one_object_of_a_fresh_run_and_the_trace_is_written(tmp_path: Pa
     assert not list(tmp_path.glob("shardlab-*")), "the record goes with the command"
 
 
+def test_help_names_every_kind_of_gpu_link_and_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--help"]) == 0
+    words = capsys.readouterr().out.replace("-\n", "-").split()
+    for name in (*GPUS, *LINKS, *MODELS):
+        assert name in {word.rstrip(",;") for word in words}
+
+
+def test_the_table_ends_with_the_means_that_the_sentence_speaks_of() -> None:
+    screen = _Screen(RunConfig(scenario="sharded", gpus=1))
+    console = Console(record=True, width=120, file=io.StringIO())
+    screen._console = console
+    screen._live = Live(console=console)
+    tick = {"t_ms": 200, "step": 1, "epoch": 0, "epoch_pct": 1, "util": [76.0], "useful": [57], "spin": [0], "mem": [13.2], "power": [240]}
+    gpu = {"gpu_util": 89.0, "sm_active": 66.0, "spin_pct": 0.0, "memory_gib": 13.25, "power_w": None}
+    with screen:
+        screen.show([{"event": "head", "data": {"gpu": "A100-80GB"}}, {"event": "tick", "data": tick}])
+        summary = {"gpus": [gpu], "samples_per_second": None}
+        screen.finish({"outcome": "timeout", "sentence": "", "summary": summary}, Path())
+    told = console.export_text()
+    assert "means of the run" in told
+    assert " 89 " in told
+    assert " 76 " not in told
+    assert "n/a" in told
+
+
 @pytest.mark.slow
 def test_the_live_table_stands_over_its_sentence(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
@@ -154,8 +187,9 @@ def test_the_live_table_stands_over_its_sentence(tmp_path: Path) -> None:
     assert "simulated timing, real DDP" in done.stdout
     words = " ".join(done.stdout.split())
     assert "x the useful speed of one GPU." in words
-    assert words.endswith("the training code ran for real; times, memory and power are modelled.")
-    assert len(list((data_dir / "runs").iterdir())) == 1, "the record stays in the folder that was named"
+    (kept,) = (data_dir / "runs").iterdir()  # the record stays in the folder that was named
+    assert words.endswith(f"the training code ran for real; times, memory and power are modelled. Recorded as {kept.name} in {data_dir}.")
+    assert main(["diagnose", str(kept)]) == 0
 
 
 @pytest.mark.slow
