@@ -11,6 +11,8 @@ import json
 import time
 from bisect import bisect_right
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import IO, Any
 
 from scenarios.exit_signals import on_exit_signal
@@ -227,6 +229,8 @@ class Hub:
         self._tails: dict[str, Tail] = {}
         self._finished: OrderedDict[str, Tail] = OrderedDict()
         self._poller: asyncio.Task[None] | None = None
+        self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="tails")
+        """Of their own: a database that does not answer holds those that everybody shares."""
         self._listening = False
         self.closing = False
         """The server is about to end: every stream has to."""
@@ -246,7 +250,7 @@ class Hub:
         tail = self._tails.get(run_id) or self._finished.get(run_id)
         if tail is not None:
             return tail
-        run = await asyncio.to_thread(self._runs.get, run_id, hidden=True)
+        run = await self._find(run_id)
         if run is None:
             return None
         tail = self._tails.setdefault(run_id, Tail(run))
@@ -260,12 +264,15 @@ class Hub:
             self._poller = asyncio.get_running_loop().create_task(self._poll())
         return tail
 
+    async def _find(self, run_id: str) -> Run | None:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(self._runs.get, run_id, hidden=True))
+
     async def _poll(self) -> None:
         while self._tails:
             for run_id, tail in list(self._tails.items()):
                 tail.poll()
                 if tail.needs_state():
-                    run = await asyncio.to_thread(self._runs.get, run_id, hidden=True)
+                    run = await self._find(run_id)
                     if run is not None:
                         tail.learn(run)
                 for viewer in tail.viewers if self.closing else tail.stalled():

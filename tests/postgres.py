@@ -14,9 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 DEBIAN = Path("/usr/lib/postgresql")
@@ -83,6 +87,20 @@ class Cluster:
             self._process.send_signal(how)
             self._process.wait(20)
             self._process = None
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It answers nobody and refuses nobody, as behind a network that lets nothing through."""
+        assert self._process is not None
+        processes = [psutil.Process(self._process.pid), *psutil.Process(self._process.pid).children(recursive=True)]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def _run(self, program: str, *arguments: str) -> None:
         command = [str(self._bin / program), *arguments]

@@ -1,7 +1,7 @@
 """The copies of classes in this process: read once, told of every change, and compared with the store because other replicas write too.
 
-While the store is away a class that is here can still be looked at. Owns which copies there are and how fresh they are, and who is told of
-a change. Must not change a class.
+While the store is away a class that is here can still be looked at, and nobody waits for a store that does not even refuse: it is asked in
+threads of its own. Owns which copies there are and how fresh they are, and who is told of a change. Must not change a class.
 """
 
 from __future__ import annotations
@@ -10,17 +10,24 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from lessons.classroom import keeping
 from lessons.classroom.memory import LiveClass
 from lessons.classroom.model import UnknownClassError
 from lessons.classroom.words import is_code, normal_code
 from lessons.store import Store, StoreError
+from lessons.store.faults import AWAY
 
 LOOK_EVERY_S = 0.5
 """How long a replica may not know what another one has done."""
 AWAY_S = 2.0
 """How long a store that failed is left alone by those who only look."""
+LOOK_LIMIT_S = 1.0
+"""How long who looks at a class waits for the store, before the copy has to do as it is."""
+FIRST_LIMIT_S = 5.0
+"""And where there is no copy yet."""
+THREADS = 4
 KEPT = 100
 """Classes; the one that nobody has looked at for longest is read again when somebody does."""
 
@@ -37,6 +44,7 @@ class Copies:
         self._live: dict[str, LiveClass] = {}
         self._lock = threading.Lock()
         self._listeners: list[Listener] = []
+        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="copies")
 
     def of(self, code: str, *, look: bool = True) -> LiveClass:
         """The copy of a class, as fresh as `LOOK_EVERY_S`; as old as need be while the store is away, or without `look`.
@@ -49,16 +57,27 @@ class Copies:
         with self._lock:
             live = self._live.get(code)
         if live is None:
-            return self._first(code)
+            try:
+                return self._threads.submit(self._first, code).result(FIRST_LIMIT_S)
+            except TimeoutError:
+                raise StoreError(AWAY) from None
         if look and time.monotonic() >= live.look_s and live.looking.acquire(blocking=False):
             try:
-                live.look_s = time.monotonic() + LOOK_EVERY_S
-                return self._compared(code, live)
-            except StoreError:
-                live.look_s = time.monotonic() + AWAY_S
-            finally:
-                live.looking.release()
+                return self._threads.submit(self._look, code, live).result(LOOK_LIMIT_S)
+            except TimeoutError:
+                log.warning("class %s is shown as it was: the store does not answer", code)
         return live
+
+    def _look(self, code: str, live: LiveClass) -> LiveClass:
+        """Who has `live.looking` hands it over, so that one thread at most waits for the store with this class."""
+        try:
+            live.look_s = time.monotonic() + LOOK_EVERY_S
+            return self._compared(code, live)
+        except StoreError:
+            live.look_s = time.monotonic() + AWAY_S
+            return live
+        finally:
+            live.looking.release()
 
     def forget(self, code: str) -> None:
         with self._lock:
@@ -86,6 +105,10 @@ class Copies:
                 log.exception("whoever was told that class %s has changed failed", code)
 
     def _first(self, code: str) -> LiveClass:
+        with self._lock:
+            known = self._live.get(code)
+        if known is not None:  # read for somebody else meanwhile
+            return known
         live = self._read(code, None)
         with self._lock:
             live = self._live.setdefault(code, live)

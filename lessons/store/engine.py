@@ -23,7 +23,8 @@ BUSY_LIMIT_S = 10.0
 """How long a learner waits for the store before being told that it is busy: a room that answers at once gets through."""
 CONNECTIONS = 8
 """Kept open to the database; as many again for a rush. Everybody else waits for one."""
-CONNECT_LIMIT_S = 5
+PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+"""libpq's, in seconds and milliseconds: a database whose machine is gone says nothing, and by itself TCP waits for a quarter of an hour."""
 
 
 class Store:
@@ -107,9 +108,10 @@ def _sqlite(data_dir: Path, busy_limit_s: float) -> Engine:
 def _postgresql(database_url: str, busy_limit_s: float) -> Engine:
     import psycopg  # its C library need not be loaded where SQLite serves
 
-    limits = f"-c lock_timeout={round(busy_limit_s * 1000)} -c statement_timeout={round(4 * busy_limit_s * 1000)}"
+    # on: a commit is on the disk when it returns, whatever is the default of the database.
+    limits = f"-c synchronous_commit=on -c lock_timeout={round(busy_limit_s * 1000)} -c statement_timeout={round(4 * busy_limit_s * 1000)}"
     url = make_url(database_url).set(drivername="postgresql+psycopg")
     return create_engine(
-        url, module=psycopg, connect_args={"connect_timeout": CONNECT_LIMIT_S, "options": limits, "application_name": "shardlab"},
+        url, module=psycopg, connect_args={"options": limits, "application_name": "shardlab", **PATIENCE},
         pool_size=CONNECTIONS, max_overflow=CONNECTIONS, pool_timeout=busy_limit_s, pool_pre_ping=True,
     )

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from lessons.classroom import Classroom, Receipt
+from lessons.classroom import Classroom, Receipt, VoteClosedError
 from lessons.store import StoreError
 from pages.classroom.door import Refusal
 
@@ -54,7 +54,7 @@ class Ballots:
         self._waiting = 0
         self._stuck: set[str] = set()
         """Classes whose instructor was told."""
-        self._telling: set[asyncio.Task[None]] = set()
+        self._telling = ThreadPoolExecutor(max_workers=1, thread_name_prefix="vote-tell")
 
     async def cast(self, code: str, token: str, *, round: str, choice: str, item_no: int) -> Cast:
         """Acknowledged only after it is in the store. Raises what the class refuses, and Refusal where it takes too long."""
@@ -75,6 +75,9 @@ class Ballots:
         except StoreError:
             self._tell(code, True)
             raise
+        except VoteClosedError:
+            self._tell(code, False)  # the store said so
+            raise
         finally:
             patience.cancel()
         self._tell(code, False)
@@ -85,9 +88,7 @@ class Ballots:
         if stuck is (code in self._stuck):
             return
         self._stuck ^= {code}
-        telling = asyncio.ensure_future(asyncio.to_thread(self._note, code, stuck))
-        self._telling.add(telling)
-        telling.add_done_callback(self._telling.discard)
+        self._telling.submit(self._note, code, stuck)
 
     def _note(self, code: str, stuck: bool) -> None:
         with contextlib.suppress(LookupError):  # the class is gone

@@ -10,6 +10,7 @@ words. Must not know HTTP or viewers. Lives in one event loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -20,6 +21,7 @@ from lessons.deep_links import KNOBS
 from lessons.experiments import Shown, shown_as
 from lessons.model import Lesson
 from lessons.store import StoreError
+from pages.classroom.door import LateError
 from pages.classroom.racing import racers, unmeasured
 from scenarios.backend import resolved
 from scenarios.config import RunConfig
@@ -45,12 +47,13 @@ class Conductor:
 
     def __init__(
         self, runs: Callable[[], Runs], classroom: Callable[[], Classroom], ask: Callable[..., Awaitable[Any]],
-        urge: Callable[[str], None],
+        change: Callable[..., Awaitable[Any]], urge: Callable[[str], None],
     ) -> None:
-        """`urge` has the screens of a class told at once."""
+        """`ask` looks at something in a thread, `change` writes into the store in another one; `urge` has the screens told at once."""
         self._runs = runs
         self._classroom = classroom
         self._ask = ask
+        self._change = change
         self._urge = urge
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._turns: dict[str, asyncio.Lock] = {}
@@ -246,7 +249,7 @@ class Conductor:
         """Have the class show it. What somebody else did in the same instant is no reason not to."""
         for tries_left in range(TRIES - 1, -1, -1):
             try:
-                await self._ask(self._classroom().act, code, "show_run", **shown)
+                await self._change(self._classroom().act, code, "show_run", **shown)
                 break
             except StaleClassError:
                 if not tries_left:
@@ -256,7 +259,8 @@ class Conductor:
     async def _note(self, code: str, words: str, tone: str) -> None:
         said = await self._ask(lambda: {line["words"] for line in self._classroom().console_view(code)["log"]}) if tone == "bad" else set()
         if words not in said:  # a server that begins anew finds what it found before
-            await self._ask(self._classroom().note, code, words, tone)
+            with contextlib.suppress(LateError):  # it is told as soon as the store answers
+                await self._change(self._classroom().note, code, words, tone)
         self._urge(code)
 
     async def _on_screen(self, code: str, run: Run) -> bool:

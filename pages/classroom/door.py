@@ -28,6 +28,7 @@ from lessons.classroom import (
     VoteClosedError,
 )
 from lessons.store import StoreError
+from lessons.store.faults import BUSY
 from pages.classroom.instructor import instructor_in
 from pages.clients import Tries, client_of
 from pages.learner_cookie import cookie_in, secure
@@ -39,7 +40,8 @@ WRONG_CODES, WRONG_CODES_S = 30, 60.0
 """Codes that lead nowhere, from one client in so many seconds: a room that mistypes stays below, 729 million codes do not."""
 BODY_LIMIT_S = 15.0
 THREADS = 16
-"""A database that does not answer holds each of them for seconds."""
+CHANGE_LIMIT_S = 5.0
+"""How long whoever changes something waits for the store: less than the patience of phones and consoles."""
 HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_S = 1
 """When to come again while the store is away."""
@@ -59,6 +61,13 @@ class Refusal(Exception):
         return JSONResponse({"reason": self.reason, "words": self.words, **self.more}, self.status, headers=headers)
 
 
+class LateError(StoreError):
+    """The store has not answered in time: it may still do what was asked."""
+
+    def __init__(self) -> None:
+        super().__init__("The store has not answered yet. Look whether it was done, and try again if not.")
+
+
 def refusal_of(error: Exception) -> Refusal | None:
     """What a class refuses, as it is answered; None for what is no refusal but a fault of ours."""
     match error:
@@ -76,6 +85,8 @@ def refusal_of(error: Exception) -> Refusal | None:
             return Refusal(409, "closed", str(error))
         case StaleClassError():
             return Refusal(409, "stale", str(error), more={"version": error.current.version})
+        case LateError():
+            return Refusal(503, "late", str(error), retry_s=RETRY_S)
         case StoreError():
             return Refusal(503, "store", str(error), retry_s=RETRY_S)
         case ValueError():
@@ -105,11 +116,27 @@ class Door:
         self.classroom = classroom
         self._public = urlsplit(settings.public_url).netloc
         self._wrong = Tries(most=WRONG_CODES, within_s=WRONG_CODES_S)
-        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="class")
+        self._looking = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="class-look")
+        self._changing = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="class-change")
 
     async def ask(self, do: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
-        """Call what may ask the store, in a thread of the classes: what waits there keeps no run and no page waiting."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(do, *arguments, **named))
+        """Call what looks at a class, in a thread of the classes: what waits there keeps no run and no page waiting."""
+        return await asyncio.get_running_loop().run_in_executor(self._looking, partial(do, *arguments, **named))
+
+    async def change(self, do: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
+        """Call what writes into the store, which may hold its thread for seconds: who only looks is not kept waiting by it.
+
+        Raises StoreError where it takes too long: what has not begun by then never begins, and LateError where it has.
+        """
+        changing = self._changing.submit(partial(do, *arguments, **named))
+        waited_for = asyncio.wrap_future(changing)
+        try:
+            return await asyncio.wait_for(asyncio.shield(waited_for), CHANGE_LIMIT_S)
+        except TimeoutError:
+            waited_for.add_done_callback(lambda late: late.cancelled() or late.exception())  # nobody asks for it any longer
+            if changing.cancel():
+                raise StoreError(BUSY) from None
+            raise LateError from None
 
     async def find(self, request: Request, code: str) -> ClassState:
         """The class of a code. Raises Refusal: 404 for every code that leads nowhere, 429 for a client that tries them out."""

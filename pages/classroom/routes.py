@@ -73,7 +73,7 @@ class ClassRoutes:
         self._joins = Joins(most=settings.joins_per_client_limit)
         self._where = Whereabouts(settings)
         self.feed = ClassFeed(self.door, recordings=runs, join_words=self._where.join_words, look_after=self._look_after)
-        self.conductor = Conductor(runs, classroom, self.door.ask, self.feed.urge)
+        self.conductor = Conductor(runs, classroom, self.door.ask, self.door.change, self.feed.urge)
         self._ballots = Ballots(classroom)
         self._sign_in = SignIn(self.door, self.files)
 
@@ -144,7 +144,7 @@ class ClassRoutes:
         if not known and not self._joins.take(code, client):
             raise Refusal(429, "limit", f"{self._joins.most} have joined this class from your network already.", retry_s=60)
         try:
-            return await self.door.ask(self._classroom().join, code, token, nickname, limit=self._limit)
+            return await self.door.change(self._classroom().join, code, token, nickname, limit=self._limit)
         except Exception:
             if not known:
                 self._joins.give_back(code, client)
@@ -197,7 +197,7 @@ class ClassRoutes:
             raise Refusal(422, "invalid", "An action names itself and its arguments.")
         if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
             raise Refusal(422, "invalid", "expect_version: must be a whole number.")
-        await self.door.ask(lambda: self._classroom().act(code, action, expect_version=version, **fields))
+        await self.door.change(lambda: self._classroom().act(code, action, expect_version=version, **fields))
         return await self._done(code)
 
     async def experiment(self, request: Request) -> Response:

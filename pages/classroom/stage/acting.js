@@ -96,6 +96,7 @@ export class Acting {
 
 function refusalWords(status, told) {
   if (status === 401) return "You are not signed in as an instructor any more. Sign in again in another tab, then press again.";
+  if (told.reason === "late") return told.words;
   if (status === 503) return `Not done: ${told.words ?? "the server is busy."} Press again in a moment.`;
   return `Not done. ${told.words ?? `The server answered ${status}.`}`;
 }

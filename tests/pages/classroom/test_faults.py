@@ -27,7 +27,7 @@ from lessons.classroom import Classroom, ClassState
 from lessons.store import STORE_FILE, open_store
 from pages.classroom import balloting
 from pages.classroom.balloting import Ballots
-from pages.classroom.door import Refusal
+from pages.classroom.door import PARTICIPANT_COOKIE, Refusal
 from tests.browser.server import AppServer
 from tests.pages.classroom.conftest import KEY, LESSON
 from tests.pages.classroom.streams import Follower
@@ -39,9 +39,11 @@ PHONES = 24
 class Phone:
     """What a phone does about its vote: sends it until it is acknowledged, and then no more."""
 
-    def __init__(self, url: str, code: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=5)
+    def __init__(self, url: str, code: str, *, pause_s: float = 0.05, limit_s: float = 5.0) -> None:
+        """`limit_s`: how long it waits for an answer; `pause_s`: then until it sends again."""
+        self._client = httpx.Client(base_url=url, timeout=limit_s)
         self._code = code
+        self._pause_s = pause_s
         assert self._client.post(f"/c/{code}/join", json={}).status_code == 200
 
     def vote(self, choice: str, limit_s: float = 60.0) -> int:
@@ -56,8 +58,15 @@ class Phone:
             except httpx.TransportError:
                 pass
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(self._pause_s)
         raise AssertionError
+
+    @property
+    def token(self) -> str:
+        return str(self._client.cookies[PARTICIPANT_COOKIE])
+
+    def follow(self, role: str = "") -> Follower:
+        return Follower(self._client, self._code, role)
 
     def view(self) -> dict[str, Any]:
         return dict(self._client.get(f"/c/{self._code}/view").json())
@@ -183,9 +192,9 @@ def until_logged(desk: Follower, words: str) -> str:
                 return str(line["words"])
 
 
-def a_class(data_dir: Path) -> str:
+def a_class(data_dir: Path, database_url: str = "") -> str:
     """Made beside the server, as by another one."""
-    store = open_store(data_dir)
+    store = open_store(data_dir, database_url)
     try:
         return Classroom(store).create([LESSON]).code
     finally:
