@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from lessons.classroom import Classroom, RemovedError, UnknownParticipantError, VoteClosedError, casting, turns
+from lessons.classroom import Classroom, RemovedError, UnknownClassError, UnknownParticipantError, VoteClosedError, casting, copies, turns
 from lessons.classroom.words import new_token
 from lessons.model import SILHOUETTES
 from lessons.store import Store, StoreError, open_store
@@ -283,6 +283,27 @@ def test_while_the_database_is_away_the_class_can_still_be_looked_at(cluster: Cl
     cast(room, code, bob, WRONG)
     assert room.projector_view(code)["answered"] == 2
     assert sorted(choice for (person, _, _), choice in stored_votes(store).items() if person in (ada.id, bob.id)) == [WRONG, RIGHT]
+    store.close()
+
+
+def test_nobody_who_looks_waits_for_a_database_that_does_not_even_refuse(
+    cluster: Cluster, postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LOOK_LIMIT_S", 0.05)
+    monkeypatch.setattr(copies, "FIRST_LIMIT_S", 0.05)
+    store = open_store(tmp_path, postgresql_url, busy_limit_s=1)
+    room = Classroom(store)
+    code, (ada,) = new_class(room, people=1, at="vote")
+    cast(room, code, ada, RIGHT)
+    with cluster.hanging():
+        room._copies.of(code, look=False).look_s = 0.0
+        for _ in range(20):
+            assert room.projector_view(code)["answered"] == 1
+        with pytest.raises(StoreError, match="cannot be reached"):
+            room.projector_view("AB23CD")
+    monkeypatch.setattr(copies, "FIRST_LIMIT_S", 20.0)
+    with pytest.raises(UnknownClassError):
+        room.projector_view("AB23CD")
     store.close()
 
 

@@ -45,7 +45,7 @@ def conduct(classroom: Classroom, runs: PretendedRuns, urged: list[str], monkeyp
 
     def run(script: Callable[[Conductor], Awaitable[None]]) -> None:
         async def whole() -> None:
-            made = Conductor(lambda: runs, lambda: classroom, asyncio.to_thread, urged.append)  # type: ignore[arg-type,return-value]
+            made = Conductor(lambda: runs, lambda: classroom, asyncio.to_thread, asyncio.to_thread, urged.append)  # type: ignore[arg-type,return-value]
             try:
                 await script(made)
             finally:
