@@ -14,8 +14,8 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -33,6 +33,9 @@ COLLECTOR = "collector"
 """Owner of runs whose ranks somebody else started and that report to this data folder's collector."""
 IMPORTED = "imported"
 """Owner of records that came as files."""
+
+CLOSING = "closing"
+"""Among the owners' locks: whoever holds it ends runs of servers that are gone."""
 
 _TAIL_BYTES = 65_536
 
@@ -152,12 +155,25 @@ class RunFolder:
             self.write_config(entry)
         return entry
 
+    def names(self) -> set[str] | None:
+        """The ids of all records; None where the folder cannot be read."""
+        try:
+            return {name for name in os.listdir(self.root) if RUN_ID.fullmatch(name)}
+        except OSError:
+            return None
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """While one server ends what another one left behind, no other does."""
+        with ExitStack() as held:
+            with suppress(OSError):
+                file = held.enter_context((self._owners / CLOSING).open("ab"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def load(self) -> list[Entry]:
         """All readable records, oldest first. A damaged one is left where it is and left out here."""
-        try:
-            names = [name for name in os.listdir(self.root) if RUN_ID.fullmatch(name)]
-        except OSError:  # no folder yet, or no folder at all: each run will say so
-            return []
+        names = self.names() or ()  # no folder yet, or no folder at all: each run will say so
         entries = [entry for entry in (self.read(name) for name in names) if entry is not None]
         return sorted(entries, key=lambda entry: entry.created_s)
 

@@ -1,4 +1,4 @@
-"""All runs of one server: who asked for what, what runs, what waits, what is on record.
+"""All runs of one server: who asked for what, what runs, what waits, what is on record, by other servers on the same folder too.
 
 Owns single flight, the queue, stopping by the last viewer and the second line of the wall-clock limit. Thread-safe; must not import
 torch or streamlit. One instance per process: `get_runs()`.
@@ -25,7 +25,7 @@ from scenarios.processes import step_back
 from scenarios.record import COMPUTED
 from scenarios.run_ends import crash_sentence, disk_sentence, wait_gone
 from scenarios.run_folder import RUN_ID, Entry, Pace, RunFolder, has_begun, last_end
-from scenarios.run_index import RunIndex
+from scenarios.run_index import LOOK_EVERY_S, RunIndex
 from scenarios.run_queue import Priority, QueueFull, RunQueue, wait_s
 from scenarios.settings import Settings, load_settings
 
@@ -341,8 +341,8 @@ class Runs:
                 if any(self._check(active, time.monotonic()) for active in live):
                     self._launcher.kill()
                 self._dispatch()
-                if turns % 40 == 0:
-                    self._index.retry_unwritten()
+            if turns % round(LOOK_EVERY_S / WATCH_EVERY_S) == 0:
+                self._index.look_around(self._lock, self._active)
 
     def _note_start(self, active: ActiveRun) -> None:
         """Once it trains, it comes after the web server: virtual time does not mind waiting, viewers would."""

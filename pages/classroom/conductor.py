@@ -36,6 +36,8 @@ START_LIMIT_S = 1.8
 """How long a class waits for the first sample: two seconds, less what the recording needs to be on every screen."""
 LOOK_EVERY_S = 0.05
 WATCH_EVERY_S = 0.25
+OTHERS_FIRST_S = 1.5
+"""How long whoever did not start a run waits to say how it ended: longer than what another replica has said takes to be known here."""
 TRIES = 3
 RACE_LIMIT_S = 180.0
 
@@ -114,15 +116,19 @@ class Conductor:
         await self._act(code)
 
     async def look_after(self, code: str) -> None:
-        """A server that begins anew finds a class with a live run on its screens: follow it, or say what became of it."""
+        """A class has a live run on its screens that was not started here: follow it, and say what becomes of it.
+
+        Before a restart it was, or another web replica has. Where that one is alive it tells first.
+        """
         state: ClassState = await self._ask(self._classroom().state, code)
-        if state.run is None or state.run["mode"] != "live" or code in self._tasks:
+        turn = self._turns.get(code)
+        if state.run is None or state.run["mode"] != "live" or code in self._tasks or (turn is not None and turn.locked()):
             return
         run = await self._ask(self._runs().get, state.run["run_id"])
         lesson = await self._ask(self._classroom().lesson, code)
         title = state.run["title"]
         if run is not None and lesson is not None:
-            self._begin(code, lambda: self._watch(code, run, title, lesson))
+            self._begin(code, lambda: self._watch(code, run, title, lesson, after_s=OTHERS_FIRST_S))
 
     async def close(self) -> None:
         """Follow nothing any longer; the runs themselves end with the server."""
@@ -151,14 +157,19 @@ class Conductor:
             await asyncio.sleep(WATCH_EVERY_S if told else LOOK_EVERY_S)
         await self._watch(code, run, fields["title"], lesson)
 
-    async def _watch(self, code: str, run: Run, title: str, lesson: Lesson) -> None:
-        """Until its end, which is told where it is none that was expected."""
+    async def _watch(self, code: str, run: Run, title: str, lesson: Lesson, *, after_s: float = 0.0) -> None:
+        """Until its end, which is told, `after_s` later, where it is none that was expected."""
         while True:
             now: Run | None = await self._ask(self._runs().get, run.run_id)
             if now is None or now.over or not await self._on_screen(code, run):
                 break
             await asyncio.sleep(WATCH_EVERY_S)
+        state: ClassState = await self._ask(self._classroom().state, code)
+        if state.run is not None and state.run["run_id"] != run.run_id:
+            self._runs().stop(run.run_id, _viewer(code))  # another web replica has put its own on the screens
         sentence = _why(now)
+        if sentence:
+            await asyncio.sleep(after_s)
         if sentence and await self._on_screen(code, run):
             ready = await self._ask(self._runs().recording, run.config) is not None
             todo = "Play the recording (P), or run it again." if ready else "Run it again; there is no recording of it here."

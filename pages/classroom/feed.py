@@ -41,7 +41,7 @@ class ClassFeed:
         self, door: Door, recordings: Callable[[], Recordings | None], join_words: Callable[[str], str],
         look_after: Callable[[str], Awaitable[None]],
     ) -> None:
-        """`look_after` is called with the code of a class that is watched again: a run may have ended meanwhile."""
+        """`look_after` is called with the code of a class that is watched again, or shown another run: nobody here may follow that one."""
         self._door = door
         self._look_after = look_after
         self._recordings = recordings
@@ -105,7 +105,9 @@ class ClassFeed:
         if code not in self._rooms:
             self._rooms = {each: room for each, room in self._rooms.items() if room.watched or room.presence.reconnecting}
             self._hub.listen()
-            self._rooms[code] = Room(code, self._hub, self._door.classroom, self._door.ask, self._recordings, self._join_words)
+            self._rooms[code] = Room(
+                code, self._hub, self._door.classroom, self._door.ask, self._recordings, self._join_words, self._look_after
+            )
         return self._rooms[code]
 
     def urge(self, code: str) -> None:

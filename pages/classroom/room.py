@@ -38,8 +38,9 @@ class Room:
 
     def __init__(
         self, code: str, hub: Hub, classroom: Callable[[], Classroom], ask: Callable[..., Awaitable[Any]],
-        recordings: Callable[[], Recordings | None], join_words: Callable[[str], str],
+        recordings: Callable[[], Recordings | None], join_words: Callable[[str], str], look_after: Callable[[str], Awaitable[None]],
     ) -> None:
+        """`look_after` is called when another run is on the screens: it may be one that nobody here has started."""
         self.code = code
         self.screens: dict[Role, Screen] = {"audience": Screen("audience"), "projector": Screen("projector"), "console": Screen("console")}
         self.presence = Presence()
@@ -48,6 +49,7 @@ class Room:
         self._ask = ask
         self._recordings = recordings
         self._join_words = join_words
+        self._look_after = look_after
         self._showings: OrderedDict[Key, Showing] = OrderedDict()
         self._changed, self._urgent, self._looking = asyncio.Event(), asyncio.Event(), asyncio.Lock()
         self._stamp: tuple[Any, ...] = ()
@@ -181,6 +183,7 @@ class Room:
             return None
         key: Key = (str(run["run_id"]), int(run.get("showing", 0)))
         if key not in self._showings:
+            await self._look_after(self.code)
             self._showings[key] = Showing(key, await self._hub.open(key[0]), version)
             while len(self._showings) > SHOWINGS_KEPT:
                 self._showings.popitem(last=False)

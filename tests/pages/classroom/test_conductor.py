@@ -249,6 +249,52 @@ def test_a_server_that_begins_anew_says_what_became_of_the_run_on_screen_once(
     assert "The server restarted" in lines[0]
 
 
+def test_a_run_of_another_replica_is_told_here_where_that_one_cannot(
+    classroom: Classroom, code: str, runs: PretendedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two conductors on one class. The one that has started the run tells how it ended, unless it is gone."""
+    monkeypatch.setattr(conducting, "WATCH_EVERY_S", 0.02)
+    monkeypatch.setattr(conducting, "OTHERS_FIRST_S", 0.4)
+
+    def lines() -> list[str]:
+        return [line["words"] for line in classroom.console_view(code)["log"] if "broke off" in line["words"]]
+
+    async def script(there_s: float) -> None:
+        here, there = (Conductor(lambda: runs, lambda: classroom, asyncio.to_thread, lambda code: None) for _ in range(2))  # type: ignore[arg-type,return-value]
+        await there.experiment(code, causes(classroom, code)[0])
+        run = last(runs)
+        append_event(run.run_dir, "tick", {"t_ms": 200})
+        await here.look_after(code)
+        await asyncio.sleep(0.2)
+        if not there_s:
+            await there.close()
+        append_event(run.run_dir, "end", {"outcome": "failed", "expected": False, "sentence": f"Rank 3 ended, {there_s}.", "t_ms": 200})
+        runs.runs[run.run_id] = dataclasses.replace(run, state="failed")
+        await until(lambda: any(f"Rank 3 ended, {there_s}." in line for line in lines()))
+        await asyncio.sleep(0.6)
+        await here.close()
+        await there.close()
+
+    asyncio.run(script(1.0))
+    assert len(lines()) == 1
+    asyncio.run(script(0.0))
+    assert len(lines()) == 2
+
+
+def test_a_run_that_another_replica_takes_off_the_screens_ends(
+    conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns
+) -> None:
+    async def script(conductor: Conductor) -> None:
+        await conductor.experiment(code, causes(classroom, code)[0])
+        run = last(runs)
+        append_event(run.run_dir, "tick", {"t_ms": 200})
+        await asyncio.sleep(0.2)
+        classroom.act(code, "show_run", run={**on_screen(classroom, code), "run_id": "of-another-one", "showing": 2})
+        await until(lambda: run.run_id not in runs.runs)
+
+    conduct(script)
+
+
 @pytest.mark.parametrize("times", [2, 3])
 def test_what_somebody_else_does_in_the_same_instant_does_not_keep_a_run_off_the_screens(
     conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns, times: int, monkeypatch: pytest.MonkeyPatch

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from scenarios.analysis.trace import trace_lines
-from scenarios.record import csv_lines, end_of, read_events, samples_of
+from scenarios.record import append_event, csv_lines, end_of, read_events, samples_of
 from scenarios.run_folder import RunFolder
+from scenarios.run_index import LOOK_EVERY_S, RunIndex
 from scenarios.runs import QueueFull, Run, Runs
 from tests.scenarios.lifecycle.conftest import MakeRuns, ended, paced, wait_until
 from tests.scenarios.lifecycle.paced_launcher import CRASHING, DEAF, WRONG
@@ -255,6 +258,78 @@ def test_a_second_server_leaves_the_runs_of_a_living_one_alone(make_runs: MakeRu
     assert state_of(other, run) in ("starting", "running")
     assert ended(runs, run).state == "finished"
     assert state_of(other, run) == "finished"
+
+
+def test_what_one_server_has_recorded_the_other_can_show(make_runs: MakeRuns) -> None:
+    runs, other = make_runs(), make_runs()
+    run = ended(runs, runs.start(paced(4), viewer="a"))
+    wait_until(lambda: other.recording(paced(4)), what="the other one knows")
+    newer = ended(other, other.start(paced(4), viewer="b"))
+    wait_until(lambda: recorded(runs, 4) == newer.run_id, what="the newest counts")
+    shutil.rmtree(newer.run_dir)
+    wait_until(lambda: recorded(runs, 4) == recorded(other, 4) == run.run_id, what="a record that is gone is no recording")
+
+
+def recorded(runs: Runs, ticks: int) -> str | None:
+    found = runs.recording(paced(ticks))
+    return None if found is None else found.run_id
+
+
+def test_two_servers_keep_one_number_of_records_and_the_newest_good_default(make_runs: MakeRuns) -> None:
+    runs, other = make_runs(runs_kept=10), make_runs(runs_kept=10)
+    default = ended(runs, runs.start(paced(10).model_copy(update={"steps": None, "gpus": 8}), viewer="a"))
+    for seed in range(1, 8):
+        ended(runs, runs.start(paced(4, seed=seed), viewer="a"))
+        ended(other, other.start(paced(4, seed=100 + seed), viewer="a"))
+    folder = runs.settings.data_dir / "runs"
+    wait_until(lambda: len(list(folder.iterdir())) == 10, what="10 records are left")
+    time.sleep(1.5 * LOOK_EVERY_S)
+    assert len(list(folder.iterdir())) == 10
+    assert default.run_dir.exists()
+    kept = {path.name for path in folder.iterdir()}
+    for each in (runs, other):
+        assert each.recording(default.config) is not None
+        known = [each.recording(paced(4, seed=seed)) for seed in (*range(1, 8), *range(101, 108))]
+        assert {run.run_id for run in known if run is not None} == kept - {default.run_id}, "nobody offers what is gone"
+
+
+def test_what_a_dead_server_left_is_ended_by_those_that_live_once(make_runs: MakeRuns, tmp_path: Path) -> None:
+    make_runs(), make_runs()
+    dead = RunFolder(tmp_path / "data")
+    dead.claim()
+    entry = dead.new_entry(paced(30), "live")
+    dead.create(entry)
+    append_event(dead.path(entry.run_id), "tick", {"t_ms": 400})
+    time.sleep(2.5 * LOOK_EVERY_S)
+    assert end_of(dead.path(entry.run_id)) is None, "its server lives"
+    assert dead._lock_file is not None
+    dead._lock_file.close()
+    wait_until(lambda: end_of(dead.path(entry.run_id)), what="an end")
+    time.sleep(1.5 * LOOK_EVERY_S)
+    (end,) = [event["data"] for event in read_events(dead.path(entry.run_id)) if event["event"] == "end"]
+    assert (end["outcome"], end["sentence"]) == ("interrupted", "The server that computed it went away at 0.4 s; shown up to there.")
+
+
+def test_one_server_at_a_time_ends_what_was_left(tmp_path: Path) -> None:
+    """The other one is through between our look and our writing."""
+    folder = RunFolder(tmp_path / "data")
+    folder.claim()
+    entry = folder.new_entry(paced(30), "live", owner="0123456789abcdef")
+    folder.create(entry)
+    indexes = [RunIndex(RunFolder(tmp_path / "data"), keep=10, default_keys=()) for _ in range(2)]
+    for index in indexes:
+        assert index._close_left(entry, "It is gone at {t}.").outcome == "interrupted"
+    assert len(read_events(folder.path(entry.run_id))) == 1
+
+
+def test_a_hidden_run_that_another_server_has_revealed_is_known(make_runs: MakeRuns) -> None:
+    runs, other = make_runs(), make_runs()
+    run = runs.start(paced(4), viewer="a", hidden=True)
+    wait_until(lambda: runs.get(run.run_id, hidden=True).over)  # type: ignore[union-attr]
+    time.sleep(1.5 * LOOK_EVERY_S)
+    assert other.get(run.run_id) is None
+    runs.reveal(run.run_id)
+    assert other.get(run.run_id) is not None
 
 
 def test_closing_marks_what_was_in_flight(make_runs: MakeRuns) -> None:
