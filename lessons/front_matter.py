@@ -117,7 +117,7 @@ def validate(
             if isinstance(between, PlacedError):
                 faults.append((front.line_of(between.path), str(between)))
                 continue
-            path = [part for part in fault["loc"] if isinstance(part, (str, int))]
+            path = [part for part in fault["loc"] if isinstance(part, (str, int)) and part != "[key]"]  # the name itself is at fault
             name = ".".join(str(part) for part in path) or "front matter"
             shown = "" if isinstance(fault["input"], (dict, list)) else f" (is {str(fault['input'])[:60]!r})"
             message = _plain(fault["type"], context) or fault["msg"].removeprefix("Value error, ")

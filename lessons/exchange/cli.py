@@ -81,8 +81,12 @@ def _count(kind: str, lessons: Sequence[Lesson], text: str) -> str:
     """What was written, in words: a file of results without a row is one where nobody has answered."""
     if kind in RESULTS:
         rows = sum(1 for _ in csv.reader(io.StringIO(text, newline=""))) - 1
-        return f"{kind}, {rows} {'row' if rows == 1 else 'rows'}" + ("" if rows else ": nothing has been answered yet")
-    return f"{len(lessons)} {'lesson' if len(lessons) == 1 else 'lessons'} as {kind}"
+        return f"{kind}, {_counted(rows, 'row')}" + ("" if rows else ": nothing has been answered yet")
+    return f"{_counted(len(lessons), 'lesson')} as {kind}"
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
 def _text(kind: str, lessons: Sequence[Lesson], *, bom: bool) -> str:
@@ -117,7 +121,7 @@ def _import(options: argparse.Namespace) -> int:
         made, left_out = import_file(options.file, options.into, kind=options.format, leave_out=options.leave_out)
     except RefusedError as refused:
         print("\n".join(str(refusal) for refusal in refused.refusals))
-        print(f"{options.file}: refused for {len(refused.refusals)} reasons; nothing was written", file=sys.stderr)
+        print(f"{options.file}: refused for {_counted(len(refused.refusals), 'reason')}; nothing was written", file=sys.stderr)
         return REFUSED
     for refusal in left_out:
         print(f"left out: {refusal}")
@@ -126,5 +130,5 @@ def _import(options: argparse.Namespace) -> int:
         print(f"{one.folder}: {one.title}: {sum(fault.kind == 'to do' for fault in one.faults)} things to do")
         for fault in wrong:
             print(f"    {fault}")
-    print(f"{len(made)} lessons begun in {options.into}; go on with: python -m lessons check {options.into}", file=sys.stderr)
+    print(f"{_counted(len(made), 'lesson')} begun in {options.into}; go on with: python -m lessons check {options.into}", file=sys.stderr)
     return DONE

@@ -89,6 +89,9 @@ def _read_block(block: _Block, found: Gathered) -> None:
     if not separator:
         answers, general = general, ""
     after = text[end + 1 :].strip()
+    if "{" in after or "}" in after:  # taken as text, it would stand in the question, with its key
+        found.refuse(block.line, shown, "has a second { or } behind its answers: a blank line is missing between two questions")
+        return
     stem_kind, stem = _format_of(text[:start] + (f"_____{text[end + 1 :]}" if after else ""), "moodle")
     options, other = _options(answers.strip(), stem_kind, block)
     other = other or unlike_a_lesson(options)

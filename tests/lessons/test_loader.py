@@ -85,7 +85,7 @@ def test_nothing_of_an_address_or_title_tells_the_answer(lesson: Lesson) -> None
         ("fix: sharded", "experiments:\n  steps: {scenario: rank0_loading}\nfix: sharded", "figure of every run has this name"),
         ("fix: sharded", "evidence: [gpu0, heat]\nfix: sharded", "no such column; there are gpu0, others"),
         ("fix: sharded", "evidence: []\nfix: sharded", "evidence: needs at least 1"),
-        ("  - unsharded: min(", "  - unshardet: min(", "no such experiment"),
+        ("  - unsharded: min(", "  - unshardet: min(", ".unshardet: there is no such experiment"),
         ("fix: sharded", "experiments:\n  spin: {scenario: rank0_loading, hand_off: mail}\nfix: sharded", "hand_off='mail': "),
         ("fix: sharded", "experiments:\n  spin: {scenario: rank0_loading, speed: 3}\nfix: sharded", "speed: no such knob"),
         ("fix: sharded", "experiments:\n  spin: [rank0_loading]\nfix: sharded", "an experiment is {scenario"),

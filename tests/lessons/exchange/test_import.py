@@ -147,6 +147,7 @@ def _file(name: str, data: bytes | str) -> str:
         (_asked().replace("<text>S</text>", "<text></text>"), 1, "the question text is empty"),
         (_asked().replace("<text>Q</text>", ""), 1, "has no name"),
         ("Q {=a ~b\n\nR {=a ~b}", 1, "has a { without a }"),
+        ("Q {=a ~b ~c ~d}\nR {=a ~b}", 1, "a blank line is missing between two questions"),
         ("\nQ {=a =b}", 2, "is a short-answer question"),
         ("Q {=a -> b =c -> d}", 1, "is a matching question"),
         ("Q {#3\\:0.1}", 1, "is a numerical question"),

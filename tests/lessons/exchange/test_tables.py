@@ -131,7 +131,9 @@ def test_the_command_line(
     assert _rows(told["csv-answers"].removeprefix(BOM))[0]["option"] == "m4"
     assert _rows(told["csv-lessons"].removeprefix(BOM))[0]["answered"] == "1"
     assert main(["import", str(tmp_path / "gift"), "--into", str(tmp_path / "course")]) == 0
-    assert f"{tmp_path / 'course' / lesson.id}: {lesson.title}" in capsys.readouterr().out
+    told_of = capsys.readouterr()
+    assert f"{tmp_path / 'course' / lesson.id}: {lesson.title}" in told_of.out
+    assert told_of.err.startswith("1 lesson begun in ")
     (tmp_path / "bad").write_text("Q {=a =b}")
     assert main(["import", str(tmp_path / "bad"), "--into", str(tmp_path / "course")]) == 1
     assert "bad:1: question 'Q': is a short-answer question" in capsys.readouterr().out
