@@ -12,7 +12,7 @@ import streamlit as st
 from lessons import load_lessons
 from lessons.progress import LessonProgress, Progress
 from lessons.store import StoreError
-from pages.components.marks import signed
+from pages.components.marks import marks_line, signed
 from pages.learner_progress import due_line, progress
 from pages.next_step import begin_review, next_step
 from pages.notices import said
@@ -50,7 +50,7 @@ def _standing(mine: Progress) -> str:
     total = f"{mine.done} of {len(mine.lessons)} lessons done"
     if not mine.answers:
         return f"{total}. Answer, predict, watch the run: about six minutes each."
-    return f"{total} · {signed(mine.marks)} marks from {mine.answers} answers"
+    return f"{total} · {marks_line(mine.marks, mine.answers)}"
 
 
 def _reviews(mine: Progress) -> None:

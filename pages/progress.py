@@ -16,7 +16,7 @@ from lessons.learning import get_learning
 from lessons.mastery import CauseMastery, Confusion
 from lessons.progress import Progress
 from lessons.store import StoreError
-from pages.components.marks import signed
+from pages.components.marks import marks_line
 from pages.learner import learner
 from pages.learner_progress import due_line, progress
 from pages.notices import said, say
@@ -51,7 +51,7 @@ def page() -> None:
 def _mastery(mine: Progress) -> None:
     mastered = sum(each.level == "mastered" for each in mine.mastery)
     st.html(
-        f'<p class="pg-note">{mastered} of {mine.causes} causes mastered · {signed(mine.marks)} marks from {mine.answers} answers · '
+        f'<p class="pg-note">{mastered} of {mine.causes} causes mastered · {marks_line(mine.marks, mine.answers)} · '
         f"{escape(due_line(mine.due))}</p>"
         '<h2 class="pg-h">Causes you have met</h2>'
         '<p class="pg-note">Mastered: named right on three occasions in a row, on different days. A miss begins anew.</p>'

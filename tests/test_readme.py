@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scenarios import settings
 from scenarios.catalog import SCENARIOS
+from scenarios.costs.validate import committed
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -64,6 +65,16 @@ def test_every_folder_and_experiment_named_exists() -> None:
 
 def test_a_screenshot_that_exists_is_shown() -> None:
     assert (ROOT / "docs/screenshot.png").exists() == ("](docs/screenshot.png)" in README.read_text())
+
+
+def test_the_errors_of_the_model_are_those_that_validate_finds() -> None:
+    text = " ".join(README.read_text().split())
+    tuned, untuned = (committed()["held_out"][kind] for kind in ("tuned", "untuned"))
+    one, scaling = tuned["one_gpu"], tuned["scaling"]
+    assert f"off by {one['median']:.1%} in the median for one GPU (worst {one['worst']:.1%}, {one['rows']} rows)".replace("%", " %") in text
+    assert f"by {scaling['median']:.1%} for scaling (worst {scaling['worst']:.1%}, {scaling['rows']} rows)".replace("%", " %") in text
+    own = untuned["one_gpu"]
+    assert f"{own['median']:.1%} off in the median for one GPU (worst {own['worst']:.1%}, {own['rows']} rows)".replace("%", " %") in text
 
 
 def test_the_picture_has_a_title_and_a_description() -> None:

@@ -23,6 +23,11 @@ def signed(marks: float) -> str:
     return size if marks == 0 else f"{'+' if marks > 0 else '−'}{size}"
 
 
+def marks_line(marks: float, answers: int) -> str:
+    """+5 marks from 3 answers."""
+    return f"{signed(marks)} {'mark' if 0 < abs(marks) <= 1 else 'marks'} from {answers} {'answer' if answers == 1 else 'answers'}"
+
+
 def earned(marks: float | None) -> str:
     """", +2 marks", to be appended to a verdict; empty where nothing was earned or lost yet."""
     return "" if not marks else f", {signed(marks)} {'mark' if abs(marks) <= 1 else 'marks'}"

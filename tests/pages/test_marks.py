@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 from lessons.grading import stakes
-from pages.components.marks import earned, signed, stakes_line
+from pages.components.marks import earned, marks_line, signed, stakes_line
 
 
 @pytest.mark.parametrize(("marks", "text"), [(3.0, "+3"), (-6.0, "−6"), (0.0, "0"), (-0.0, "0"), (0.5, "+½"), (-1.5, "−1½")])
 def test_signed(marks: float, text: str) -> None:
     assert signed(marks) == text
+
+
+def test_marks_so_far_count_one_answer_as_one() -> None:
+    assert [marks_line(2.0, 1), marks_line(-1.0, 3), marks_line(0.0, 1)] == [
+        "+2 marks from 1 answer", "−1 mark from 3 answers", "0 marks from 1 answer",
+    ]
 
 
 def test_what_is_at_stake_is_said_before_anything_can_be_lost() -> None:
