@@ -94,9 +94,7 @@ class ClassFeed:
         """Raises what a class refuses to somebody who is not in it."""
         token = participant_in(request) or ""
         me = await self._door.ask(lambda: self._door.classroom().audience_me(state.code, token))
-        # Who it is matters for counting only, and must not lead back to the token.
-        person = int(hashed(token)[:15], 16) + 1
-        return ClassViewer(token=token, person=person, me=json.dumps(me, separators=(",", ":")).encode(), version=state.version)
+        return ClassViewer(token=token, person=_person(token), me=json.dumps(me, separators=(",", ":")).encode(), version=state.version)
 
     def room(self, code: str) -> Room:
         """That of a class; made when the first viewer comes."""
@@ -120,6 +118,11 @@ class ClassFeed:
         room = self._rooms.get(code)
         return (room.presence.here, room.presence.reconnecting) if room else (0, 0)
 
+    def heard(self, code: str, token: str) -> None:
+        """A participant's sign of life. It is believed of who follows the class, and tells nobody anything."""
+        if code in self._rooms:
+            self._rooms[code].presence.heard(_person(token))
+
     def tell_me(self, code: str, token: str, me: dict[str, Any]) -> None:
         """A participant voted or took another name."""
         if code in self._rooms:
@@ -142,6 +145,11 @@ class ClassFeed:
     def _poke(self, code: str) -> None:
         if code in self._rooms:
             self._rooms[code].poke()
+
+
+def _person(token: str) -> int:
+    """A participant's number: who it is matters for counting only, and must not lead back to the token."""
+    return int(hashed(token)[:15], 16) + 1
 
 
 def _seen(request: Request) -> str:

@@ -13,6 +13,7 @@ import json
 import random
 import threading
 import time
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ LIMIT_S = 3_600.0
 """Whoever forgets a rehearsal does not find it running the next day."""
 ARRIVING_S = 5.0
 RETRY_S = 1.0
+SIGN_EVERY_S = 14.0
+"""As phones do: see phone/sign.js."""
 TRIES = 5
 GONE = (401, 403, 404, 410)
 """Who is answered so has nothing to come back for."""
@@ -125,8 +128,9 @@ class _Participant:
         self._rehearsal, self._phone, self._number, self._luck, self._lean, self._hurry = rehearsal, phone, number, luck, lean, hurry
         self._answered: set[tuple[int, str]] = set()
         self._first: dict[int, str] = {}
-        self._voting: set[asyncio.Task[None]] = set()
+        self._doing: set[asyncio.Task[None]] = set()
         self._last_id = ""
+        self._sign_s = -SIGN_EVERY_S
 
     async def live(self) -> None:
         """Arrive, join, then follow the class until it has ended or is gone."""
@@ -137,7 +141,7 @@ class _Participant:
             while await self._follow():
                 await asyncio.sleep(RETRY_S / self._hurry)
         finally:
-            for task in self._voting:
+            for task in self._doing:
                 task.cancel()
 
     async def _join(self) -> bool:
@@ -160,6 +164,7 @@ class _Participant:
             async with contextlib.aclosing(self._phone.events(f"/live?class={self._rehearsal.code}", self._last_id)) as events:
                 async for event in events:
                     self._last_id = event.id or self._last_id
+                    self._give_sign()
                     if event.name == "class":
                         view = json.loads(event.data)
                         if view.get("state") == "ended":
@@ -174,6 +179,22 @@ class _Participant:
             self._rehearsal.count(following=-1)
         return True
 
+    def _give_sign(self) -> None:
+        """Now and then, that this one is there."""
+        now_s = time.monotonic()
+        if now_s - self._sign_s >= SIGN_EVERY_S:
+            self._sign_s = now_s
+            self._begin(self._sign())
+
+    async def _sign(self) -> None:
+        await asyncio.sleep(self._luck.uniform(0, SIGN_EVERY_S / 3))
+        await self._post("here", {})
+
+    def _begin(self, doing: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(doing)
+        self._doing.add(task)
+        task.add_done_callback(self._doing.discard)
+
     def _consider(self, view: dict[str, Any]) -> None:
         """Begin to think about what can be voted on now, once."""
         item, voting = view.get("item"), view.get("round")
@@ -184,9 +205,7 @@ class _Participant:
         if not choices:
             return
         self._answered.add((item["no"], voting))
-        task = asyncio.create_task(self._vote(int(item["no"]), str(voting), choices))
-        self._voting.add(task)
-        task.add_done_callback(self._voting.discard)
+        self._begin(self._vote(int(item["no"]), str(voting), choices))
 
     async def _vote(self, item_no: int, voting: str, choices: list[str]) -> None:
         """Once, and for the undecided a second time."""

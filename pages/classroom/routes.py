@@ -1,6 +1,6 @@
 """The addresses of a class, as Starlette routes: phones, projector, console, votes, what the instructor does, and files.
 
-    /c  /c/CODE  /c/CODE/join  /c/CODE/vote  /c/CODE/view        the audience, by the cookie of a participant
+    /c  /c/CODE  /c/CODE/join  vote  here  view                  the audience, by the cookie of a participant
     /class/CODE/projector  /class/CODE/qr.svg                    whoever has the code: what the room sees
     /class/CODE/console  do  experiment  pause  replay           instructors, by their cookie
     /class/CODE/results.csv  report                              instructors
@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Route
 
 from lessons.classroom import Classroom, ClassState, Participant, UnknownClassError, get_classroom
-from lessons.classroom.words import is_token
+from lessons.classroom.words import is_token, normal_code
 from pages.classroom.balloting import Ballots
 from pages.classroom.conductor import Conductor
 from pages.classroom.door import (
@@ -84,6 +84,7 @@ class ClassRoutes:
             Route("/c/{code}", self.phone, methods=get),
             Route("/c/{code}/join", answering(self.join), methods=post),
             Route("/c/{code}/vote", answering(self.vote), methods=post),
+            Route("/c/{code}/here", answering(self.here), methods=post),
             Route("/c/{code}/view", answering(self.view), methods=get),
             Route("/class/{code}/projector", self.projector, methods=get),
             Route("/class/{code}/console", self.console, methods=get),
@@ -165,6 +166,12 @@ class ClassRoutes:
             "recorded": True, "version": receipt.version, "round": receipt.round, "item_no": receipt.item_no, "choice": receipt.choice,
             "at_s": receipt.at_s, "me": me,
         })  # fmt: skip
+
+    async def here(self, request: Request) -> Response:
+        """A phone's sign of life. Answered alike whatever the code and whoever asks, without a look at the class: many of them come."""
+        self.door.check_origin(request)
+        self.feed.heard(normal_code(request.path_params["code"]), participant_in(request) or "")
+        return Response(status_code=204, headers=HEADERS)
 
     async def view(self, request: Request) -> Response:
         """What the feed tells a participant, once."""

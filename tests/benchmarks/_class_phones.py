@@ -8,7 +8,8 @@
     {"do": "ticks"}                                               when each tick reached each phone, since the last time
 
 A phone follows the stream, comes back when it ends, and sends a vote until it is acknowledged: by the answer to it, or by seeing it in its
-own view. Plain sockets under asyncio: the client must not be what is measured. Times are CLOCK_MONOTONIC.
+own view. Now and then it says that it is there. Plain sockets under asyncio: the client must not be what is measured. Times are
+CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ LATER = re.compile(r'data-lanes(?:-style)?="([^"]+)"')
 COOKIE = re.compile(rb"(?i)set-cookie: (shardlab_participant=[^;\r]+)")
 ANSWER_LIMIT_S = 10.0
 AGAIN_S = 1.0
+SIGN_EVERY_S, SIGN_SPREAD_S = 14.0, 5.0
+"""As in pages/classroom/phone/sign.js."""
 OPTIONS = 4
 JOIN_LIMIT_S = 120.0
 VOTE_LIMIT_S = 120.0
@@ -69,6 +72,7 @@ class Feed(asyncio.Protocol):
         for found in TICK.finditer(data, 0, end):
             self._phone.ticks.ids.append(int(found[1]))
             self._phone.ticks.times.append(now_s)
+        self._phone.hear(now_s)
         at = data.rfind(b"event: class\n", 0, end)
         if at >= 0:
             self._phone.saw(data[at:end])
@@ -93,6 +97,9 @@ class Phone:
         self._later: list[str] = []
         """Files that a phone asks for with the first run."""
         self._asking: asyncio.Task[None] | None = None
+        self._signing: asyncio.Task[None] | None = None
+        self._signed_s = -SIGN_EVERY_S
+        self._sign_after_s = luck.uniform(0, SIGN_SPREAD_S)
 
     def request(self, method: str, path: str, *, accept: str = "*/*", body: bytes = b"") -> bytes:
         cookie = b"Cookie: " + self.cookie + b"\r\n" if self.cookie else b""
@@ -157,6 +164,16 @@ class Phone:
                 pass
             self.came_back += 1
             await asyncio.sleep(self._luck.uniform(AGAIN_S, 2 * AGAIN_S))
+
+    def hear(self, now_s: float) -> None:
+        """Something came: now and then it is answered with a sign of life, each phone at its own moment."""
+        if now_s - self._signed_s >= SIGN_EVERY_S:
+            self._signed_s = now_s
+            self._signing = asyncio.create_task(self._sign())
+
+    async def _sign(self) -> None:
+        await asyncio.sleep(self._sign_after_s)
+        await self.ask("POST", f"/c/{self.code}/here", b"{}")
 
     def saw(self, event: bytes) -> None:
         found = ROUND.search(event)

@@ -58,6 +58,7 @@ class Room:
         self.joins = 0
         self.streams = 0
         self.views = 0
+        self.signs = 0
         self.vote_answers: list[int] = []
         """Statuses for the next votes, in place of recording them: 503, or 0 for recording it and letting the answer get lost."""
         self.join_answers: list[tuple[int, dict[str, Any]]] = []
@@ -146,7 +147,8 @@ class PhoneServer:
 
         routes = [
             Route("/c", page), Route("/c/{code}", page), Route("/class-assets/{name}", asset), Route("/live", self.live),
-            Route("/c/{code}/view", self.view), Route("/c/{code}/join", self.join, methods=["POST"]),
+            Route("/c/{code}/here", self.here, methods=["POST"]), Route("/c/{code}/view", self.view),
+            Route("/c/{code}/join", self.join, methods=["POST"]),
             Route("/c/{code}/vote", self.vote, methods=["POST"]), Route("/course", lambda _: HTMLResponse("The course")),
         ]  # fmt: skip
         return Starlette(routes=[*routes, Mount("/behind/a/proxy", routes=routes)])
@@ -156,6 +158,10 @@ class PhoneServer:
         if token in self.room.removed:
             return JSONResponse({"reason": "removed"}, 403)
         return None if token in self.room.people else JSONResponse({"reason": "join"}, 403)
+
+    def here(self, request: Request) -> Response:
+        self.room.signs += 1
+        return Response(status_code=204)
 
     def view(self, request: Request) -> Response:
         self.room.views += 1

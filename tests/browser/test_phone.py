@@ -346,6 +346,28 @@ def test_a_phone_that_slept_or_changed_its_address_comes_back(phone: Open, room:
     assert all(later - earlier > SAID_MS for earlier, later in pairwise(said))
 
 
+def test_a_phone_says_now_and_then_that_it_is_there(phone: Open, room: Room) -> None:
+    page = phone(clock=True)
+    headed(page, "You are in")
+    page.clock.fast_forward(6_000)
+    until(page, lambda: room.signs == 1)
+    room.go("vote")
+    headed(page, room.lesson.title)
+    page.clock.fast_forward(6_000)
+    room.go("votes")
+    headed(page, "How the class answered")
+    page.clock.fast_forward(6_000)
+    assert room.signs == 1, "what comes soon after is not answered"
+    room.go("discuss")
+    headed(page, "Talk about it")
+    page.clock.fast_forward(6_000)
+    until(page, lambda: room.signs == 2)
+    page.evaluate("Object.defineProperty(document, 'hidden', { value: true })")
+    page.clock.fast_forward(15_000)
+    room.go("revote")
+    until(page, lambda: room.signs == 3)  # at once: in the background no timer comes soon
+
+
 def test_who_comes_late_sees_what_the_class_sees(phone: Open, room: Room) -> None:
     titles = {
         "lobby": "You are in", "vote": room.lesson.title, "votes": "How the class answered", "discuss": "Talk about it",

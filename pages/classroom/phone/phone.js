@@ -8,6 +8,7 @@ import { Memory } from "./memory.js";
 import { Outbox } from "./outbox.js";
 import { SCREENS, gone } from "./screens.js";
 import { Server, refusal } from "./server.js";
+import { Sign } from "./sign.js";
 import { Speaker } from "./speaker.js";
 import { Stage } from "./stage.js";
 
@@ -35,6 +36,7 @@ class Phone {
       return;
     }
     this.server = new Server(this.base, this.code);
+    this.sign = new Sign(this.server);
     this.memory = new Memory(this.code, () => this.redraw());
     this.outbox = new Outbox(this.server, this.memory, { change: () => this.voted(), refused: (answer) => this.refused(answer) });
     addEventListener("online", () => this.outbox.nudge());
@@ -148,6 +150,7 @@ class Phone {
         if (!this.feed?.lost) this.outbox.nudge();
         this.tick();
       },
+      heard: () => this.sign.hear(),
       refused: () => this.check(),
       check: () => this.check(),
     });

@@ -21,6 +21,11 @@ export class Server {
     return this.ask(`c/${this.code}/vote`, { round: vote.round, item_no: vote.item_no, choice: vote.choice });
   }
 
+  // That this phone is there.
+  here() {
+    return this.ask(`c/${this.code}/here`, {});
+  }
+
   streamUrl() {
     return `${this.base}live?class=${this.code}`;
   }

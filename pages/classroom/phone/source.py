@@ -17,7 +17,7 @@ from pages.components.silhouettes import capital, silhouette_svg
 
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER.parent / "shared"
-PARTS = ("memory", "server", "outbox", "clock", "speaker", "parts", "doors", "screens", "stage", "phone")
+PARTS = ("memory", "server", "sign", "outbox", "clock", "speaker", "parts", "doors", "screens", "stage", "phone")
 """The page's scripts in the order in which they need each other."""
 
 UrlOf = Callable[[str], str]

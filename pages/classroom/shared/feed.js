@@ -10,7 +10,7 @@ const ASLEEP_MS = 4_000;
 
 export class ClassFeed {
   // `on`: view(view, fresh), shown(run) when another run is on screen, change() when the line came or went, refused() when the
-  // server answers without a stream, check() -> promise of true when the server answers, asked while nothing comes over the line.
+  // server answers without a stream, heard() with whatever comes, where that is of interest, check() -> promise of true when the server answers, asked while nothing comes over the line.
   constructor(url, on) {
     this.url = url;
     this.on = on;
@@ -53,6 +53,7 @@ export class ClassFeed {
   hear() {
     this.heardAt = Date.now();
     this.tries = 0;
+    this.on.heard?.();
     if (!this.lost) return;
     this.lost = false;
     this.changed();

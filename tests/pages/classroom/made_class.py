@@ -7,6 +7,7 @@ import contextlib
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,7 @@ class MadeClass:
     answers: list[int] = field(default_factory=list)
     """Statuses of the next votes; 200 after that."""
     joining: int = 200
+    signs: Counter[str] = field(default_factory=Counter)
     open_streams: int = 0
     ticks: int = 0
     url: str = ""
@@ -59,6 +61,10 @@ class MadeClass:
             asked = await request.json()
             self.votes.setdefault((request.cookies["shardlab_participant"], asked["round"]), []).append(asked["choice"])
         return JSONResponse({"recorded": status == 200, "reason": "as the test says"}, status_code=status)
+
+    async def here(self, request: Request) -> Response:
+        self.signs[request.cookies["shardlab_participant"]] += 1
+        return Response(status_code=204)
 
     async def live(self, request: Request) -> Response:
         assert request.query_params["class"] == CODE
@@ -85,7 +91,7 @@ class MadeClass:
 def served(made: MadeClass) -> Iterator[MadeClass]:
     app = Starlette(routes=[
         Route(f"/lab/c/{CODE}/join", made.join, methods=["POST"]), Route(f"/lab/c/{CODE}/vote", made.vote, methods=["POST"]),
-        Route("/lab/live", made.live),
+        Route(f"/lab/c/{CODE}/here", made.here, methods=["POST"]), Route("/lab/live", made.live),
     ])  # fmt: skip
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run, daemon=True)

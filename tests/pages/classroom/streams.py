@@ -19,15 +19,15 @@ from starlette.applications import Starlette
 
 
 @contextmanager
-def serving(app: Starlette) -> Iterator[str]:
+def serving(app: Starlette, host: str = "127.0.0.1") -> Iterator[str]:
     """Serves `app`; gives its address."""
     server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off"))
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server((host, 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    yield f"http://{host}:{listening.getsockname()[1]}"
     server.should_exit = server.force_exit = True
     thread.join(10)
 

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from pages import clients
 from pages.classroom import joining
 from pages.classroom.joining import Joins
-from pages.classroom.presence import EXPECTED_S, Presence
+from pages.classroom.presence import EXPECTED_S, SILENT_S, Presence
 from pages.clients import Tries, client_of
 
 
@@ -73,3 +73,30 @@ def test_presence_counts_people_not_tabs_and_expects_them_back_for_a_while() -> 
     presence.went(1)
     now[0] = EXPECTED_S + 1
     assert presence.reconnecting == 0
+
+
+def test_who_has_fallen_silent_is_reconnecting_for_a_while_and_then_not_there() -> None:
+    now = [0.0]
+    presence = Presence(now=lambda: now[0])
+    for person in (1, 2, 3):
+        presence.came(person)
+        presence.heard(person)
+    presence.came(4)
+    presence.heard(5)
+    assert (presence.here, presence.reconnecting) == (4, 0), "who has no line is nowhere"
+    now[0] = SILENT_S
+    presence.heard(1)
+    now[0] = SILENT_S + 1
+    assert (presence.here, presence.reconnecting) == (2, 2), "4 never gave a sign: none is expected"
+    presence.heard(2)
+    assert (presence.here, presence.reconnecting) == (3, 1)
+    now[0] = SILENT_S + EXPECTED_S + 1
+    assert (presence.here, presence.reconnecting) == (1, 2)
+    presence.went(3)  # its line is found dead at last
+    assert (presence.here, presence.reconnecting) == (1, 2)
+    presence.came(2)
+    assert (presence.here, presence.reconnecting) == (2, 1), "another line of its own: it is there again"
+    presence.went(2)
+    assert (presence.here, presence.reconnecting) == (2, 1)
+    presence.went(2)
+    assert (presence.here, presence.reconnecting) == (1, 2)

@@ -51,6 +51,7 @@ def test_they_join_vote_talk_vote_again_predict_and_leave(made: MadeClass, send)
     tally = room.tally
     assert (tally.wanted, tally.joined, tally.following, tally.pictures, tally.faults) == (8, 8, 8, 16, 0)
     assert tally.slowest_ms is not None
+    wait_until(lambda: sum(made.signs.values()) == 8)  # each has said that it is there
     room.stop()
     wait_until(lambda: made.open_streams == 0)
     assert not room.running
