@@ -10,7 +10,7 @@ import contextlib
 import gc
 import logging
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from lessons import NoLessonsError, load_lessons
+from lessons import Fault, NoLessonsError, load_lessons
 from lessons.classroom import close_classroom
 from lessons.experiments import shown_experiments
 from lessons.learning import close_learning, get_learning
@@ -66,20 +66,25 @@ def routes() -> list[BaseRoute]:
 def health() -> dict[str, Any]:
     """What /healthz answers: the runs, how many lessons can be shown, and the store.
 
-    A server without a lesson, with a broken one, or whose store cannot be reached, is degraded.
+    A server without a lesson, with a broken one, or whose store cannot be reached, is degraded. A lesson that is still to be written is
+    left out and counts as nothing: a folder of imported questions is in order.
     """
     found = get_runs().health()
     try:
         lessons = load_lessons()
-        shown, faults = len(lessons.lessons), len(lessons.faults)
+        shown, faults = len(lessons.lessons), _faults(lessons.faults)
     except NoLessonsError as error:
-        shown, faults = 0, len(error.faults)
+        shown, faults = 0, _faults(error.faults)
     try:
         store = get_learning().health()
     except StoreError as fault:
         store = str(fault)
     well = shown and not faults and store == "ok"
     return {**found, "status": found["status"] if well else "degraded", "lessons": shown, "lesson_faults": faults, "store": store}
+
+
+def _faults(found: Sequence[Fault]) -> int:
+    return sum(fault.kind == "fault" for fault in found)
 
 
 def middleware() -> list[Middleware]:

@@ -448,6 +448,9 @@ def test_the_console_does_what_an_instructor_needs(open_stage: OpenStage, stage:
         {"to": "do", "action": "hide", "participant": 3}, {"to": "do", "action": "remove", "participant": 3},
         {"to": "do", "action": "show_names", "on": True},
     ]  # fmt: skip
+    expect(page.get_by_text("5 have joined, 4 with a name.")).to_be_visible()
+    stage.show(console_view(LESSON, "vote", participants=[{"id": 1, "nickname": None, "hidden": False, "removed": False}]))
+    expect(page.get_by_text("1 has joined, 0 with a name.")).to_be_visible()
     stage.done.clear()
     stage.show(console_view(LESSON, "experiments", run=run_view(LESSON, "r1")))
     page.get_by_text("Other knobs for the next live run").click()

@@ -234,7 +234,7 @@ export function peopleList(root, acting) {
     setAttribute(names, "aria-pressed", shown);
     const everybody = view.participants ?? [];
     const named = [...everybody].sort((a, b) => Number(!a.nickname) - Number(!b.nickname) || b.id - a.id);
-    setText(more, `${everybody.length} have joined, ${everybody.filter((person) => person.nickname).length} with a name${everybody.length > MOST_PEOPLE ? `; ${MOST_PEOPLE} are listed` : ""}.`);
+    setText(more, `${everybody.length} ${everybody.length === 1 ? "has" : "have"} joined, ${everybody.filter((person) => person.nickname).length} with a name${everybody.length > MOST_PEOPLE ? `; ${MOST_PEOPLE} are listed` : ""}.`);
     fillRows(named.slice(0, MOST_PEOPLE), (person) => person.id);
   };
 }
