@@ -8,6 +8,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from lessons import load_lessons
 from scenarios import settings
 from scenarios.catalog import SCENARIOS
 from scenarios.costs.validate import committed
@@ -75,6 +76,15 @@ def test_the_errors_of_the_model_are_those_that_validate_finds() -> None:
     assert f"by {scaling['median']:.1%} for scaling (worst {scaling['worst']:.1%}, {scaling['rows']} rows)".replace("%", " %") in text
     own = untuned["one_gpu"]
     assert f"{own['median']:.1%} off in the median for one GPU (worst {own['worst']:.1%}, {own['rows']} rows)".replace("%", " %") in text
+
+
+def test_the_course_is_described_as_it_is() -> None:
+    lessons = load_lessons().lessons
+    section = " ".join(README.read_text().split("## The course\n")[1].split("## ")[0].split())
+    assert section.startswith("Sixteen lessons of five to seven minutes")
+    assert len(lessons) == 16
+    assert (min(lesson.minutes for lesson in lessons), max(lesson.minutes for lesson in lessons)) == (5, 7)
+    assert set(re.findall(r'"([^"]+)"', section)) <= {lesson.title for lesson in lessons}
 
 
 def test_the_picture_has_a_title_and_a_description() -> None:
