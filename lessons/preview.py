@@ -19,17 +19,24 @@ HOST = "localhost"
 
 
 def preview(root: Path, name: str | None, *, port: int) -> int:
-    """Serve `root` until interrupted; `name` is the lesson to begin with. Raises ValueError where the port cannot be used."""
+    """Serve `root` until interrupted or terminated; `name` is the lesson to begin with.
+
+    Raises ValueError where the port cannot be used.
+    """
     _claimable(port)
     address = f"http://{HOST}:{port}/lesson" + (f"?{urlencode({'lesson': name})}" if name else "")
     print(f"{address}\n    An edit is seen within a second. Stop with Ctrl-C.", flush=True)
-    with subprocess.Popen(command(port), cwd=PROJECT_ROOT, env=environment(root)) as server:
-        try:
-            return 1 if server.wait() else 0
-        except KeyboardInterrupt:
-            server.send_signal(signal.SIGINT)
-            server.wait()
-            return 0
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: a server left behind would hold the port
+    try:
+        with subprocess.Popen(command(port), cwd=PROJECT_ROOT, env=environment(root)) as server:
+            try:
+                return 1 if server.wait() else 0
+            except KeyboardInterrupt:
+                server.send_signal(signal.SIGINT)
+                server.wait()
+                return 0
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def command(port: int) -> list[str]:

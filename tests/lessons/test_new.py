@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from lessons.cli import FAULTY, UNUSABLE, WELL, main
@@ -12,7 +16,7 @@ from lessons.loader import load_lessons, read_lessons
 from lessons.model import NoLessonsError
 from lessons.new import new_lesson
 from lessons.preview import command, environment
-from scenarios.settings import load_settings
+from scenarios.settings import PROJECT_ROOT, load_settings
 
 
 def test_a_new_lesson_is_unfinished_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,3 +111,24 @@ def test_the_preview_listens_on_this_machine_only_and_keeps_its_answers_apart(
 def test_a_preview_of_nothing_is_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == UNUSABLE
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_preview_that_is_ended_leaves_no_server_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGTERM too: a server left behind would hold the port of the next preview."""
+    program = (
+        "import sys; from pathlib import Path; from lessons import preview; preview._claimable = lambda port: None\n"
+        "preview.command = lambda port: [sys.executable, '-c', 'import os, time; print(os.getpid(), flush=True); time.sleep(60)']\n"
+        "sys.exit(preview.preview(Path(sys.argv[1]), None, port=8600))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=PROJECT_ROOT
+    ) as terminal:
+        assert terminal.stdout is not None
+        server = int([terminal.stdout.readline() for _ in range(3)][-1])
+        terminal.send_signal(number)
+        code = terminal.wait(timeout=20)
+        left = psutil.pid_exists(server)
+        if left:
+            psutil.Process(server).kill()
+    assert (code, left) == (0, False)
