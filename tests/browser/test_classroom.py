@@ -1,4 +1,5 @@
-"""A whole class in real browsers: presenter, console and two phones play it, with live runs that do not start and keys in mid-run.
+"""A whole class in real browsers, as it is rehearsed: presenter, console and two phones play it with thirty simulated participants by a
+plan of twenty minutes, with live runs that do not start and keys in mid-run. They all meet in the copy that the instructors' page makes.
 
 With SHARDLAB_TEST_SHOTS=FOLDER every state is kept there as pictures of presenter, console and phone, for people to judge.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from lessons import load_lessons
 from lessons.classroom import Classroom
 from lessons.store import open_store
-from tests.browser.checks import SIZES, FaultLog
+from pages.classroom.rehearsal import PARTICIPANTS
+from tests.browser.checks import SIZES, FaultLog, settle
 from tests.browser.server import ROOT, AppServer
 
 KEY = "a-key-for-this-test"
@@ -27,6 +30,8 @@ LESSON, SECOND = load_lessons().lessons[:2]
 CAUSE = next(cause for cause in LESSON.causes if cause.scenario == "rank0_loading")
 SHOTS = os.environ.get("SHARDLAB_TEST_SHOTS", "")
 RUN_MS = 30_000
+PLAN_MINUTES = (12, 8)
+ALL = PARTICIPANTS + len(NAMES)
 WATCH = """
     window.seen = [];
     new MutationObserver((changes) => {
@@ -75,9 +80,7 @@ def code(server: AppServer) -> str:
     store = open_store(server.data_dir)
     try:
         classroom = Classroom(store)
-        made = classroom.create([LESSON.id, SECOND.id], title="Scaling on one node", plan=[8, 6])
-        classroom.act(made.code, "note", text=NOTE, item_no=1)
-        return made.code
+        return classroom.create([LESSON.id, SECOND.id], title="Scaling on one node", plan=list(PLAN_MINUTES)).code
     finally:
         store.close()
 
@@ -102,6 +105,53 @@ def open_window(browser: Browser, server: AppServer, fault_log: FaultLog) -> Ite
     for context in contexts:
         context.close()
     fault_log.check()
+
+
+class Desk:
+    """The instructors' page with a class: where its rehearsal begins and ends."""
+
+    def __init__(self, code: str, server: AppServer, open_window: Callable[..., Page]) -> None:
+        self.code, self.url = code, server.url
+        self.page = open_window(f"/teach?class={code}", "desktop")
+        self.page.get_by_label("Instructor key").fill(KEY)
+        self.page.get_by_role("button", name="Sign in").click()
+        self.page.goto(f"{server.url}/teach?class={code}")
+        self.section = self.page.locator(".st-key-teach-rehearse")
+        self.tally = self.section.locator("[role=status]")
+
+    def begin(self) -> str:
+        """The code of the copy in which everybody is."""
+        self.page.get_by_role("button", name="Begin the rehearsal").click(timeout=RUN_MS)
+        expect(self.tally).to_contain_text(f"{PARTICIPANTS} of {PARTICIPANTS} joined, {PARTICIPANTS} follow", timeout=RUN_MS)
+        copy = (self.section.get_by_role("link", name="Console").get_attribute("href") or "").split("/")[1]
+        assert copy != self.code
+        answer = self.page.context.request.post(f"{self.url}/class/{copy}/do", data={"action": "note", "text": NOTE, "item_no": 1})
+        assert answer.status == 200, answer.text()
+        return copy
+
+    def all_is_well(self) -> None:
+        """Votes of three rounds, some of them changed in between, and samples of the runs have come to the simulated participants."""
+        expect(self.tally).to_contain_text(f"{PARTICIPANTS} follow")
+        sent, arrived = (re.compile(rf"^(9[1-9]|[1-9]\d\d+) {what}") for what in ("votes sent", "samples of runs arrived"))
+        for found in (sent, arrived):
+            expect(self.tally.get_by_role("listitem").filter(has_text=found)).to_be_visible(timeout=RUN_MS)
+        expect(self.section.locator(".pg-said")).to_have_count(0)
+
+    def leave(self) -> None:
+        """The page is closed while the server is down: what Streamlit's pages say of it is theirs."""
+        self.page.goto("about:blank")
+
+    def end(self, copy: str) -> None:
+        """After a restart of the server: nothing of the copy is left, and the class itself stands in its lobby."""
+        self.page.goto(f"{self.url}/teach?class={self.code}")
+        settle(self.page)
+        expect(self.section).to_contain_text("the server was restarted")
+        self.page.get_by_role("button", name="End the rehearsal and delete it").click()
+        self.page.get_by_role("button", name="Begin the rehearsal").wait_for()
+        asked = self.page.context.request
+        assert asked.get(f"{self.url}/class/{copy}/results.csv").status == 404
+        rows = asked.get(f"{self.url}/class/{self.code}/results.csv").text().strip().splitlines()
+        assert len(rows) == 1, "the class itself has only the head of its table"
 
 
 class Room:
@@ -150,7 +200,7 @@ class Room:
 
     def nothing_too_early(self, state: str) -> None:
         told = self.projector.told()
-        never = [NOTE, *NAMES, "&lt;i&gt;Grace", "suggestion", "participants"]
+        never = [NOTE, *NAMES, "&lt;i&gt;Grace", "Simulated 01", "suggestion", "participants"]
         before_key = [] if state in ("key", "explanation", "ended") else [*self.secrets, json.dumps(LESSON.why.html)[1:40]]
         for secret in [*never, *before_key]:
             assert secret not in told, f"{state}: {secret}"
@@ -169,6 +219,15 @@ class Room:
     def vote(self, phone: Page, number: int) -> None:
         phone.get_by_role("radio").nth(number).click()
         expect(phone.locator("#dock")).to_contain_text("Sent")
+
+    def everybody_answers(self) -> None:
+        expect(self.presenter.locator(".pj-count")).to_have_text(f"{ALL} of {ALL} answered", timeout=2 * RUN_MS)
+
+    def share_of_right(self) -> int:
+        """What the projector says of the latest vote, in percent."""
+        right = self.presenter.locator(".pj-bars strong").nth(LESSON.options.index(LESSON.key))
+        expect(right).to_have_text(re.compile(r"^\d+ %$"))
+        return int(right.inner_text().split()[0])
 
     def latency(self, key: str, wanted: str) -> int:
         """Press a key on the console; how many ms later the projector has it, by the clock of the machine that runs both."""
@@ -204,11 +263,14 @@ def test_a_whole_class(
     code: str, server: AppServer, open_window: Callable[..., Page], allow_faults: Callable[[str], None]
 ) -> None:
     allow_faults("ERR_")  # while the server is restarted
-    room = Room(code, server, open_window)
+    desk = Desk(code, server, open_window)
+    copy = desk.begin()
+    room = Room(copy, server, open_window)
     console, presenter, (ada, grace) = room.console, room.presenter, room.phones
-    expect(console.locator(".cn-here")).to_contain_text("2 here")
-    expect(presenter.locator(".pj-here")).to_have_text("2 people are here")
-    expect(presenter.locator(".pj-code")).to_have_text(code)
+    expect(console.locator(".cn-here")).to_contain_text(f"{ALL} here")
+    expect(presenter.locator(".pj-here")).to_have_text(f"{ALL} people are here")
+    expect(presenter.locator(".pj-code")).to_have_text(copy)
+    expect(console.locator(".cn-plan")).to_contain_text("0:00 of 20:00")
     room.nothing_too_early("lobby")
     room.shots("lobby")
 
@@ -217,29 +279,35 @@ def test_a_whole_class(
     expect(presenter.locator(".pj-clock")).to_contain_text("1:")
     room.vote(ada, 0)
     room.vote(grace, 2)
-    expect(presenter.locator(".pj-count")).to_have_text("2 of 2 answered")
+    room.everybody_answers()
     room.nothing_too_early("vote")
     room.on("Space", "votes")
-    expect(presenter.locator(".pj-bars strong").first).to_have_text("50 %")
+    before = room.share_of_right()
+    assert 0 < before < 100, "they do not all vote alike"
+    expect(console.locator(".cn-advice")).to_contain_text(f"of {ALL}")
     room.on("PageDown", "discuss")
     room.on("PageUp", "votes", name="votes-again")
     room.on("PageDown", "discuss")
     room.on("PageDown", "revote")
     for phone in room.phones:
         room.vote(phone, 2)
+    room.everybody_answers()
     room.nothing_too_early("revote")
     room.on("PageDown", "predict")
     for phone in room.phones:
         phone.get_by_role("radio", name="Only GPU 0 high").click()
         expect(phone.locator("#dock")).to_contain_text("Sent")
+    room.everybody_answers()
     room.on("PageDown", "experiments", name="experiments-waiting")
-
     watch_runs(room)
+    desk.all_is_well()
+    expect(console.locator(".cn-plan")).to_contain_text(re.compile(r"(?!0:0)\d+:\d\d of 20:00"))
+    desk.leave()
+    reveal_and_end(room, before)
+    desk.end(copy)
 
-    reveal_and_end(room)
 
-
-def reveal_and_end(room: Room) -> None:
+def reveal_and_end(room: Room, before: int) -> None:
     """The key, a server that dies and comes back, the explanation, another question, the end."""
     console, presenter, (ada, grace) = room.console, room.presenter, room.phones
     console.keyboard.press("PageDown")
@@ -247,6 +315,7 @@ def reveal_and_end(room: Room) -> None:
     expect(presenter.locator("body")).to_have_attribute("data-state", "key")
     expect(console.get_by_role("alert")).to_contain_text("it counted once")
     expect(presenter.locator("[data-right=true]")).to_contain_text("Right")
+    assert room.share_of_right() > before, "talking has changed minds"
     expect(ada.get_by_role("heading", level=1)).to_contain_text("The answer is C")
     room.nothing_too_early("key")
     room.shots("key")
@@ -254,8 +323,8 @@ def reveal_and_end(room: Room) -> None:
     room.restart()
     for screen, what in ((presenter, ".pj-lost"), (console, ".cn-lost")):
         expect(screen.locator(what)).to_be_hidden(timeout=RUN_MS)
-    expect(console.locator(".cn-here")).to_contain_text("2 here", timeout=RUN_MS)
-    expect(presenter.locator("[data-right=true]")).to_contain_text("100 %")
+    expect(console.locator(".cn-here")).to_contain_text(f"{len(NAMES)} here", timeout=RUN_MS)  # the others lived in the server
+    assert room.share_of_right() > before
     room.on("PageDown", "explanation")
     assert json.dumps(LESSON.why.html)[1:40] in room.projector.told(), "what is searched for is what would be found"
     assert presenter.locator(".pj-drawing img").evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
@@ -283,7 +352,7 @@ def watch_runs(room: Room) -> None:
     expect(presenter.locator(".pj-badge")).to_have_text("Live")
     for phone in room.phones:
         expect(phone.locator(".sl-root").first).to_have_attribute("data-state", "running")
-    expect(presenter.locator(".pj-predicted li")).to_contain_text(["100 %"])
+    expect(presenter.locator(".pj-predicted li").first).to_contain_text("%")
     room.nothing_too_early("experiments")
     took = {
         "blank": room.latency("b", "body. data-blank=true"), "shown again": room.latency("b", "body. data-blank=false"),

@@ -1,19 +1,15 @@
-"""The instructors' page in a real browser: from the key to a class and its code, a rehearsal with simulated people, no trace of it."""
+"""The instructors' page in a real browser: from the key to a class and its code. Its rehearsal is part of the class in test_classroom."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.checks import assert_accessible, assert_no_sideways_scroll, settle
 from tests.browser.server import AppServer
-
-REHEARSAL_MS = 60_000
 
 
 def sign_in(page: Page, app: AppServer) -> None:
@@ -71,45 +67,3 @@ def test_a_wrong_key_is_said(open_page: Callable[..., Page], app: AppServer, all
     page.get_by_label("Instructor key").fill((app.data_dir / "instructor.key").read_text().strip())
     page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="Your classes").wait_for()
-
-
-@pytest.mark.slow
-def test_a_rehearsal_plays_a_class_and_leaves_no_trace(open_page: Callable[..., Page], app: AppServer) -> None:
-    page = open_page("/teach")
-    sign_in(page, app)
-    code = make_class(page, "To be rehearsed")
-    page.get_by_role("button", name="Begin the rehearsal").click()
-    tally = page.locator(".st-key-teach-rehearse [role=status]")
-    expect(tally).to_contain_text("30 of 30 joined, 30 follow", timeout=REHEARSAL_MS)
-    copy = page.locator(".st-key-teach-rehearse").get_by_role("link", name="Console").get_attribute("href").split("/")[1]  # type: ignore[union-attr]
-    assert copy != code
-
-    def do(action: str, **arguments: object) -> dict[str, Any]:
-        """The console's view after it."""
-        answer = page.context.request.post(f"{app.url}/class/{copy}/do", data={"action": action, **arguments})
-        assert answer.status == 200, answer.text()
-        return dict(answer.json())
-
-    def everybody_votes() -> None:
-        deadline = time.monotonic() + REHEARSAL_MS / 1000
-        while (count := do("blank", on=False)["answered"]) < 30:
-            assert time.monotonic() < deadline, f"{count} of 30 voted"
-            time.sleep(0.5)
-
-    do("next")
-    everybody_votes()
-    first = do("next")["votes"]["first"]
-    assert first["total"] == 30
-    assert len(first["counts"]) > 1, "they do not all vote alike"
-    do("next")
-    do("next")
-    everybody_votes()
-    do("next")
-    everybody_votes()
-    expect(tally).to_contain_text("30 of 30 joined, 30 follow")
-    expect(tally).not_to_contain_text("Not everybody")
-    page.get_by_role("button", name="End the rehearsal and delete it").click()
-    page.get_by_role("button", name="Begin the rehearsal").wait_for()
-    assert page.context.request.get(f"{app.url}/class/{copy}/results.csv").status == 404
-    rows = page.context.request.get(f"{app.url}/class/{code}/results.csv").text().strip().splitlines()
-    assert len(rows) == 1, "the class itself has only the head of its table"
