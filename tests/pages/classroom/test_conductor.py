@@ -260,7 +260,8 @@ def test_a_run_of_another_replica_is_told_here_where_that_one_cannot(
         return [line["words"] for line in classroom.console_view(code)["log"] if "broke off" in line["words"]]
 
     async def script(there_s: float) -> None:
-        here, there = (Conductor(lambda: runs, lambda: classroom, asyncio.to_thread, lambda code: None) for _ in range(2))  # type: ignore[arg-type,return-value]
+        ask = asyncio.to_thread
+        here, there = (Conductor(lambda: runs, lambda: classroom, ask, ask, lambda code: None) for _ in range(2))  # type: ignore[arg-type,return-value]
         await there.experiment(code, causes(classroom, code)[0])
         run = last(runs)
         append_event(run.run_dir, "tick", {"t_ms": 200})
