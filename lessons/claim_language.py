@@ -10,10 +10,16 @@ Owns grammar and tree. What a claim says about a run is decided by `lessons.clai
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 SIGNS = ("<=", ">=", "==", "!=", "<", ">")
 FUNCTIONS = ("min", "max", "mean", "spread", "distinct", "count")
+
+LONGEST_CLAIM = 500
+"""Characters; Python reads neither whole numbers of some thousand digits nor a sum of as many parts."""
+DEEPEST = 20
+"""Brackets, calls and signs inside each other."""
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<text>'[^']*'|\"[^\"]*\")|(?P<sign><=|>=|==|!=|[<>+\-*/()\[\].:,]))"
@@ -71,7 +77,10 @@ class _Parser:
     """Recursive descent: claim = comparison ("and" comparison)*; comparison = sum sign sum; the rest as usual."""
 
     def __init__(self, text: str) -> None:
+        if len(text) > LONGEST_CLAIM:
+            raise ClaimError(f"claim {text[:40]!r}...: has {len(text)} characters; at most {LONGEST_CLAIM} are allowed")
         self._text = text
+        self._depth = 0
         self._tokens: list[tuple[str, str, int]] = []
         position = 0
         while position < len(text.rstrip()):
@@ -100,6 +109,15 @@ class _Parser:
         sign = self._take()
         return Comparison(left=left, sign=sign, right=self._sum(), text=self._text[start : self._position()].strip())
 
+    def _inside(self, read: Callable[[], Node]) -> Node:
+        """What `read` finds, one deeper."""
+        if self._depth == DEEPEST:
+            raise ClaimError(f"claim {self._text[:40]!r}...: at most {DEEPEST} brackets and signs may be inside each other")
+        self._depth += 1
+        node = read()
+        self._depth -= 1
+        return node
+
     def _sum(self) -> Node:
         node = self._product()
         while self._peek() in ("+", "-"):
@@ -124,10 +142,10 @@ class _Parser:
             return Literal(token[1:-1])
         if token == "-":
             self._take()
-            return Arithmetic("-", Literal(0.0), self._atom())
+            return Arithmetic("-", Literal(0.0), self._inside(self._atom))
         if token == "(":
             self._take()
-            node = self._sum()
+            node = self._inside(self._sum)
             self._expect(")")
             return node
         if kind == "name" and token != "and":
@@ -141,7 +159,7 @@ class _Parser:
             if name not in FUNCTIONS:
                 raise ClaimError(f"claim {self._text!r}: there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
             self._take()
-            argument = self._sum()
+            argument = self._inside(self._sum)
             self._expect(")")
             return Call(name, argument)
         steps: list[str | int | slice] = []

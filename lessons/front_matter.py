@@ -5,6 +5,7 @@ Owns the mapping from a value's path to the line it stands on. Must not know wha
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,12 @@ from lessons.model import Fault
 ModelT = TypeVar("ModelT", bound=BaseModel)
 Place = tuple[str | int, ...]
 FENCE = "---"
+DEEPEST = 20
+"""Values inside each other. YAML's own reader goes as deep as the file says, until Python gives up, and the whole course with it."""
+LONGEST_NUMBER = 40
+"""Characters. Python refuses to show a longer one, and YAML's numbers to the base of 60 have no end."""
+LARGEST_FILE = 2_000_000
+"""Bytes. Something larger has been put there by mistake, and is not read."""
 
 
 class FrontMatterError(ValueError):
@@ -34,6 +41,40 @@ class PlacedError(ValueError):
     def __init__(self, path: Place, message: str) -> None:
         self.path = path
         super().__init__(message)
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain values only: what a file may say of itself in YAML beyond them can multiply without end, or break the reader."""
+
+    _depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _refused("& and * at the beginning of a text need quotation marks around it", event)
+        if getattr(event, "tag", None):
+            raise _refused("! at the beginning of a text needs quotation marks around it", event)
+        if self._depth == DEEPEST:
+            raise _refused(f"at most {DEEPEST} values may be inside each other", event)
+        self._depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+
+    def _number(self, node: yaml.ScalarNode) -> float:
+        if len(node.value) > LONGEST_NUMBER:
+            raise _refused(f"a number has at most {LONGEST_NUMBER} characters", node)
+        read = self.construct_yaml_int if node.tag.endswith(":int") else self.construct_yaml_float
+        return read(node)
+
+
+def _refused(why: str, at: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=why, problem_mark=at.start_mark)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader._number)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader._number)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +117,8 @@ def read_yaml_file(path: Path) -> tuple[FrontMatter | None, list[Fault]]:
     if not path.exists():
         return None, []
     try:
+        if odd := not_readable(path):
+            return None, [Fault(file=path.name, line=1, message=odd)]
         values, lines, repeated = _read(path.read_text(encoding="utf-8").splitlines(), first_line=1)
     except (OSError, UnicodeDecodeError) as error:
         return None, [Fault(file=path.name, line=1, message=f"cannot be read: {error}")]
@@ -84,12 +127,21 @@ def read_yaml_file(path: Path) -> tuple[FrontMatter | None, list[Fault]]:
     return FrontMatter(values=values, lines=lines, body="", body_line=1, repeated=repeated), []
 
 
+def not_readable(path: Path) -> str | None:
+    """Why the file at `path` is not even opened: a pipe or a device would be waited for, or read, for ever. Raises OSError."""
+    status = path.stat()
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        return "is no plain file, and is not read"
+    return f"the file has {status.st_size} bytes; at most {LARGEST_FILE} are read" if status.st_size > LARGEST_FILE else None
+
+
 def _read(rows: Sequence[str], first_line: int = 2) -> tuple[dict[str, Any], dict[Place, int], list[tuple[int, str]]]:
     """Values, the line of each, and keys that stand twice. `first_line` is the line of the file on which `rows` begin."""
     source = "\n".join(rows)
     try:
-        node = yaml.compose(source, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(source)
+        loader = _Loader(source)
+        node = loader.get_single_node()
+        values = None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + first_line if error.problem_mark else 1
         raise FrontMatterError(line, f"not readable as YAML: {error.problem}") from None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from lessons import markdown
-from lessons.front_matter import FrontMatter, FrontMatterError, read_front_matter, validate
+from lessons.front_matter import FrontMatter, FrontMatterError, not_readable, read_front_matter, validate
 from lessons.glossary import GLOSSARY_FILE
 from lessons.markdown import Section
 from lessons.model import KINDS, Cause, Claim, Condition, Fault, FaultKind, Lesson, Option, OwnJobCheck, Prose, Racer, Term
@@ -27,8 +27,6 @@ TO_DO = "TODO:"
 """Marks what is still to be written. A lesson with such a mark in it is unfinished, and shown in the preview only."""
 LONGEST_LESSON = 200_000
 """Characters of lesson.md."""
-LARGEST_FILE = 2_000_000
-"""Bytes. Something larger has been put there by mistake, and is not read."""
 
 SLUG = re.compile(r"^[a-z][a-z0-9-]{0,39}$")
 _TO_DO = re.compile(rf"\b{TO_DO}\s*(?P<what>(?:(?!\]\()[^<])*)")
@@ -255,10 +253,10 @@ def _infographic(folder: Path, report: _Report) -> tuple[str, str]:
 
 def _read(path: Path, report: _Report) -> str | None:
     try:
-        size = path.stat().st_size
-        if size <= LARGEST_FILE:
+        odd = not_readable(path)
+        if odd is None:
             return path.read_text(encoding="utf-8")
-        report.add(path.name, 1, f"the file has {size} bytes; at most {LARGEST_FILE} are read")
+        report.add(path.name, 1, odd)
     except FileNotFoundError:
         report.add(path.name, 1, "the file is missing")
     except UnicodeDecodeError as error:

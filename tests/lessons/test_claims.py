@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -153,3 +154,18 @@ def test_fields_that_a_run_has_are_known_without_one(claim: str) -> None:
 def test_a_field_that_no_run_has_is_found_without_one(claim: str, message: str) -> None:
     with pytest.raises(ClaimError, match=message):
         check_fields(claim, ["sharded"])
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        (f"{'(' * 100}1{')' * 100} >= 1", "at most 20 brackets and signs may be inside each other"),
+        (f"{'-' * 100}1 >= 1", "at most 20 brackets and signs may be inside each other"),
+        (f"{'max(' * 100}1 >= 1", "at most 20 brackets and signs may be inside each other"),
+        (f"{'1+' * 5000}1 >= 1", "has 10006 characters; at most 500 are allowed"),
+        (f"gpus[{'9' * 5000}].gpu_util >= 1", "has 5020 characters; at most 500 are allowed"),
+    ],
+)
+def test_a_claim_that_would_break_its_reader_is_refused(expression: str, message: str) -> None:
+    with pytest.raises(ClaimError, match=re.escape(message)):
+        parse_claim(expression)

@@ -425,3 +425,46 @@ def test_markdown_is_rendered_without_raw_html_and_without_foreign_schemes() -> 
     assert "/etc" not in html
     assert "<img" not in html
     assert "javascript:" not in html.replace("[x](javascript:alert(1))", "")
+
+
+def _multiplying() -> str:
+    rows = ["zz0: &z0 [a, a, a, a, a, a, a, a, a]"]
+    rows += [f"zz{number}: &z{number} [{', '.join([f'*z{number - 1}'] * 9)}]" for number in range(1, 9)]
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("matter", "message"),
+    [
+        (f"zz: {'[' * 3000}{']' * 3000}", "at most 20 values may be inside each other"),
+        (_multiplying(), "& and * at the beginning of a text need quotation marks"),
+        ("zz: &a [*a]", "& and * at the beginning of a text need quotation marks"),
+        ("zz: !!int ''", "! at the beginning of a text needs quotation marks"),
+        (f"zz: 0x{'f' * 5000}", "a number has at most 40 characters"),
+        (f"zz: 1{':1' * 3000}.5", "a number has at most 40 characters"),
+        (f"zz: '{'(' * 3000}'", "zz: there is no such field"),
+    ],
+)
+def test_front_matter_that_would_break_its_reader_breaks_its_own_lesson_alone(content: Path, matter: str, message: str) -> None:
+    shutil.copytree(content / SLUG, content / "another-one")
+    _edit(content, "fix: sharded", f"{matter}\nfix: sharded")
+    found = read_lessons(content)
+    assert [lesson.id for lesson in found.lessons] == ["another-one"]
+    assert [message in fault.message for fault in found.faults] == [True], [str(fault)[:200] for fault in found.faults]
+
+
+@pytest.mark.parametrize("name", ["lesson.md", "infographic.svg"])
+@pytest.mark.parametrize("odd", ["pipe", "device"])
+def test_a_file_that_never_ends_is_not_read(content: Path, name: str, odd: str) -> None:
+    (content / SLUG / name).unlink()
+    if odd == "pipe":
+        os.mkfifo(content / SLUG / name)
+    else:
+        (content / SLUG / name).symlink_to("/dev/zero")
+    assert f"{SLUG}/{name}:1: is no plain file, and is not read" in [str(fault) for fault in read_lessons(content).faults]
+
+
+def test_a_glossary_that_never_ends_is_not_read(content: Path) -> None:
+    (content / "glossary.yaml").unlink(missing_ok=True)
+    os.mkfifo(content / "glossary.yaml")
+    assert "glossary.yaml: is no plain file" in " ".join(f"{fault.file}: {fault.message}" for fault in read_lessons(content).faults)
