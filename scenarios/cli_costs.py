@@ -111,6 +111,9 @@ def predict_command(options: argparse.Namespace) -> int:
     print(f"{found['samples_per_second']:,.1f} {unit}/s on {ranks} GPUs, {found['one_gpu_samples_per_second']:,.1f} on one: "
           f"scaling {100 * found['scaling']:.1f} %")
     print(f"{found['memory_gib']:.1f} GiB of {limit_gib:.1f} GiB on each: {'fits' if found['fits'] else 'does not fit'}")
+    if unit == "images":
+        fed = "decoded by the host, as in published runs" if question.input == "loader" else "ready-made"
+        print(f"Images {fed}. The experiments of `run` decode them on the GPUs, which takes part of each step.")
     return 0
 
 

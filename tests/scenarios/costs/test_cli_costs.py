@@ -25,6 +25,15 @@ def test_nodes_and_their_network_are_counted(capsys: pytest.CaptureFixture[str])
     assert "on 4 GPUs" in capsys.readouterr().out
 
 
+def test_it_is_said_why_a_run_of_the_same_is_slower(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(_ASKED) == 0
+    assert "Images decoded by the host" in capsys.readouterr().out
+    assert main([*_ASKED, "--input", "synthetic"]) == 0
+    assert "Images ready-made" in capsys.readouterr().out
+    assert main(["predict", "--model", "bert_large", "--gpu", "a100-80gb", "--batch", "8"]) == 0
+    assert "Images" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [
