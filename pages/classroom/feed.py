@@ -21,9 +21,10 @@ from lessons.classroom import Classroom, ClassState
 from lessons.evidence import Recordings
 from lessons.learners import hashed
 from pages.classroom.door import Door, Refusal, participant_in, refusal_of, require_instructor
-from pages.classroom.instructor import instructor_in
+from pages.classroom.instructor import INSTRUCTOR_COOKIE, instructor_in
 from pages.classroom.room import Room
 from pages.classroom.screens import ClassViewer, Role
+from pages.learner_cookie import cookie_in
 from scenarios.feed import stream
 from scenarios.tail import Hub
 
@@ -79,7 +80,11 @@ class ClassFeed:
         state = await self._door.find(request, request.query_params.get("class", "")[:40])
         if role == "console":
             require_instructor(request)
-        viewer = await self._participant(request, state) if role == "audience" else ClassViewer(version=state.version)
+        if role == "audience":
+            viewer = await self._participant(request, state)
+        else:
+            cookie = cookie_in(request.scope, INSTRUCTOR_COOKIE) or ""
+            viewer = ClassViewer(token=cookie if role == "console" else "", version=state.version)
         if state.code not in self._rooms:
             await self._look_after(state.code)
         room = self.room(state.code)

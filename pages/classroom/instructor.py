@@ -41,6 +41,7 @@ class Instructors:
         self._addresses = frozenset(filter(None, settings.instructors.split(",")))
         self._now = now
         self._used: dict[str, float] = {}
+        """Tickets that were taken, and cookies that were signed out -> until when they would be good."""
         self._lock = threading.Lock()
 
     def is_key(self, key: str) -> bool:
@@ -57,8 +58,14 @@ class Instructors:
 
     def who(self, cookie: str | None) -> str | None:
         """Whom a cookie stands for; None where it is none of ours, too old, or of somebody who is no instructor any longer."""
-        who = self._read("cookie", cookie or "")
+        who = None if cookie in self._used else self._read("cookie", cookie or "")
         return who if who == BY_KEY or (who is not None and self.is_instructor(who)) else None
+
+    def sign_out(self, cookie: str | None) -> None:
+        """This cookie counts no longer, wherever a copy of it is. Kept in memory: after a restart it would count again."""
+        if cookie is not None and self._read("cookie", cookie) is not None:
+            with self._lock:
+                self._spend(cookie, SIGNED_IN_S)
 
     def ticket(self, who: str = BY_KEY) -> str:
         """What `/instructor/ticket/TICKET` takes once, within a minute, for a cookie: a page that has no answer of its own to set one."""
@@ -70,12 +77,14 @@ class Instructors:
         if who is None or not (who == BY_KEY or self.is_instructor(who)):
             return None
         with self._lock:
-            now_s = self._now()
-            self._used = {each: until_s for each, until_s in self._used.items() if until_s > now_s}
             if ticket in self._used:
                 return None
-            self._used[ticket] = now_s + TICKET_S
+            self._spend(ticket, TICKET_S)
         return who
+
+    def _spend(self, mark: str, seconds: int) -> None:
+        now_s = self._now()
+        self._used = {**{each: until_s for each, until_s in self._used.items() if until_s > now_s}, mark: now_s + seconds}
 
     def _marked(self, kind: str, who: str, seconds: int) -> str:
         name = base64.urlsafe_b64encode(who.encode()).decode().rstrip("=")

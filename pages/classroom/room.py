@@ -17,6 +17,7 @@ from typing import Any
 from lessons.classroom import Classroom, RemovedError, UnknownClassError, UnknownParticipantError
 from lessons.evidence import Recordings
 from lessons.store import StoreError
+from pages.classroom.instructor import get_instructors
 from pages.classroom.presence import Presence
 from pages.classroom.screens import ClassViewer, Key, Role, Screen, Showing
 from scenarios.tail import Hub
@@ -121,6 +122,8 @@ class Room:
                 pass  # the picture of before stays; the class can be looked at from memory once it was read
             except Exception:
                 log.exception("class %s: the screens could not be told", self.code)
+            # A console shows the key: not to a cookie that was signed out or is too old.
+            self._let_go(viewer for viewer in self.screens["console"].viewers if get_instructors().who(viewer.token) is None)
             for screen in self.screens.values():
                 screen.beat(BEAT_S)
                 self._let_go(screen.viewers if self._hub.closing else screen.stalled())

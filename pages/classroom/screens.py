@@ -38,7 +38,7 @@ class ClassViewer(Viewer):
     def __init__(self, *, token: str = "", person: int = 0, me: bytes = b"", version: int = 0) -> None:
         super().__init__(0)
         self.token = token
-        """Of a participant; empty for projector and console."""
+        """Of a participant, or the cookie of an instructor; empty for a projector."""
         self.person = person
         self.me = me
         self.version = version

@@ -15,8 +15,9 @@ from starlette.routing import BaseRoute, Route
 from pages.account_return import ACCOUNT_COOKIE, SIGN_OUT
 from pages.classroom.door import Door, Refusal, body_of
 from pages.classroom.files import Files, up
-from pages.classroom.instructor import BY_KEY, get_instructors, set_instructor
+from pages.classroom.instructor import BY_KEY, INSTRUCTOR_COOKIE, get_instructors, set_instructor
 from pages.clients import Tries, client_of
+from pages.learner_cookie import cookie_in
 
 WRONG_KEYS, WRONG_KEYS_S = 20, 60.0
 BODY_BYTES = 2_048
@@ -74,6 +75,7 @@ class SignIn:
             self._door.check_origin(request)
         except Refusal as refusal:
             return self._files.message(request, refusal.status, "This is not possible", refusal.words)
+        get_instructors().sign_out(cookie_in(request.scope, INSTRUCTOR_COOKIE))
         # Who is signed in by an account as well would be a click away from coming in again.
         way_on = SIGN_OUT if ACCOUNT_COOKIE in request.cookies else "teach"
         return RedirectResponse(f"{up(request)}{way_on}", 303, {**HEADERS, "Set-Cookie": set_instructor(request.scope, "")})

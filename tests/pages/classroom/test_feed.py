@@ -382,3 +382,19 @@ def test_streams_end_when_the_server_is_to_end(
         stream.until("class")
     app.state.classes.feed._hub.closing = True
     assert all(stream.ended() for stream in streams)
+
+
+def test_a_console_ends_where_its_instructor_signs_out(client: Client, lobby: ClassState) -> None:
+    driver, other = client(), client()
+    for each in (driver, other):
+        assert each.post("/instructor/sign-in", data={"key": KEY}).status_code == 303
+    desk, second = (Follower(each, lobby.code, "console") for each in (driver, other))
+    wall = Follower(driver, lobby.code, "projector")
+    for each in (desk, second, wall):
+        each.until("class")
+    assert driver.post("/instructor/sign-out").status_code == 303
+    assert desk.ended()
+    other.post(f"/class/{lobby.code}/do", json={"action": "next"})
+    for each in (second, wall):
+        assert each.until("class", state="vote")
+        each.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from lessons.classroom import ClassState
 from pages.account_return import ACCOUNT_COOKIE, SIGN_OUT
 from pages.classroom.instructor import BY_KEY, INSTRUCTOR_COOKIE, KEY_FILE, Instructors
 from pages.routes import _tell_key
@@ -123,6 +124,17 @@ def test_signing_out_takes_the_cookie_away(driver: TestClient) -> None:
     answer = driver.post("/instructor/sign-out")
     assert (answer.status_code, answer.headers["location"]) == (303, "../teach")
     assert INSTRUCTOR_COOKIE not in driver.cookies
+
+
+def test_a_copy_of_a_cookie_that_was_signed_out_drives_nothing(browser: Browser, driver: TestClient, lobby: ClassState) -> None:
+    thief, other = browser(), browser()
+    thief.cookies.set(INSTRUCTOR_COOKIE, driver.cookies[INSTRUCTOR_COOKIE])
+    assert other.post("/instructor/sign-in", data={"key": KEY}).status_code == 303
+    assert thief.post(f"/class/{lobby.code}/do", json={"action": "blank", "on": False}).status_code == 200
+    driver.post("/instructor/sign-out")
+    assert thief.post(f"/class/{lobby.code}/do", json={"action": "next"}).status_code == 401
+    assert thief.get(f"/class/{lobby.code}/results.csv").status_code == 401
+    assert other.post(f"/class/{lobby.code}/do", json={"action": "next"}).status_code == 200, "who signed in elsewhere stays"
 
 
 def test_signing_out_ends_the_account_too(driver: TestClient) -> None:
