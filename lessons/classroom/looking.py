@@ -90,11 +90,14 @@ class Looking:
         """For the wall. `here`: open feeds of the audience; `join_words`: the address to join at."""
         return {**self._view(self._copies.of(code), "projector", projector_base), "here": here, "join_words": join_words}
 
-    def console_view(self, code: str, *, here: int = 0, reconnecting: int = 0, recordings: Recordings | None = None) -> View:
-        """For the instructor. `recordings` tells for which causes there is one."""
+    def console_view(
+        self, code: str, *, here: int = 0, reconnecting: int = 0, recordings: Recordings | None = None, unreachable: str = ""
+    ) -> View:
+        """For the instructor. `recordings` tells for which causes there is one; `unreachable` why no phone can come in."""
         live = self._copies.of(code)
         view = self._view(live, "console", console_base)
         view |= {"here": here, "reconnecting": reconnecting, "plan": plan_view(live.state, view["server_s"])}
+        view["warning"] = view["warning"] or (unreachable if view["state"] == "lobby" else "")
         view["causes"] = causes_view(self._lesson(live.state), recordings)
         return view
 

@@ -20,6 +20,7 @@ TUNNELS = ("tun", "tap", "wg", "tailscale", "zt", "utun", "ppp")
 """How interfaces begin that lead into a VPN: phones in the room are not in it."""
 
 PUBLIC = "SHARDLAB_PUBLIC_URL"
+ELSEWHERE = f"Start it with --server.address 0.0.0.0, or put a proxy in front and set {PUBLIC}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +146,7 @@ def _about_server(address: Address, around: Surroundings) -> list[Objection]:
     if _bound_locally(around) and address.source != "setting" and not around.proxied:
         found.append(Objection(
             sure=True, words=f"The server listens on {around.listens_on} only, where no phone can reach it.",
-            next=f"Start it with --server.address 0.0.0.0, or put a proxy in front and set {PUBLIC}.",
+            next=ELSEWHERE,
         ))  # fmt: skip
     own = {each.address for each in around.interfaces}
     if around.in_container and address.source != "setting" and (address.host in own or local_only(address.host)):
@@ -171,6 +172,8 @@ def _about_server(address: Address, around: Surroundings) -> list[Objection]:
 def _better(around: Surroundings) -> str:
     """How to come by an address that phones can open."""
     rooms = _rooms(around.interfaces)
+    if _bound_locally(around) and not around.proxied:
+        return ELSEWHERE
     if rooms and not around.in_container:
         open_as = _with_host(around.page_url, rooms[0].address)
         return f"Open this page as {open_as}/teach, or set {PUBLIC} to the address that phones have to open."

@@ -24,6 +24,7 @@ from pages.classroom.door import Door, Refusal, participant_in, refusal_of, requ
 from pages.classroom.instructor import INSTRUCTOR_COOKIE, instructor_in
 from pages.classroom.room import Room
 from pages.classroom.screens import ClassViewer, Role
+from pages.classroom.whereabouts import Whereabouts
 from pages.learner_cookie import cookie_in
 from scenarios.feed import stream
 from scenarios.tail import Hub
@@ -39,14 +40,14 @@ class ClassFeed:
     """An ASGI app, and the rooms behind it."""
 
     def __init__(
-        self, door: Door, recordings: Callable[[], Recordings | None], join_words: Callable[[str], str],
+        self, door: Door, recordings: Callable[[], Recordings | None], where: Whereabouts,
         look_after: Callable[[str], Awaitable[None]],
     ) -> None:
         """`look_after` is called with the code of a class that is watched again, or shown another run: nobody here may follow that one."""
         self._door = door
         self._look_after = look_after
         self._recordings = recordings
-        self._join_words = join_words
+        self._where = where
         self._rooms: dict[str, Room] = {}
         self._hub: Hub | None = None
         self._heard: Classroom | None = None
@@ -109,7 +110,7 @@ class ClassFeed:
             self._rooms = {each: room for each, room in self._rooms.items() if room.watched or room.presence.reconnecting}
             self._hub.listen()
             self._rooms[code] = Room(
-                code, self._hub, self._door.classroom, self._door.ask, self._recordings, self._join_words, self._look_after
+                code, self._hub, self._door.classroom, self._door.ask, self._recordings, self._where, self._look_after
             )
         return self._rooms[code]
 

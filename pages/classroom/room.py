@@ -20,6 +20,7 @@ from lessons.store import StoreError
 from pages.classroom.instructor import get_instructors
 from pages.classroom.presence import Presence
 from pages.classroom.screens import ClassViewer, Key, Role, Screen, Showing
+from pages.classroom.whereabouts import Whereabouts
 from scenarios.tail import Hub
 
 LOOK_EVERY_S = 0.5
@@ -39,7 +40,7 @@ class Room:
 
     def __init__(
         self, code: str, hub: Hub, classroom: Callable[[], Classroom], ask: Callable[..., Awaitable[Any]],
-        recordings: Callable[[], Recordings | None], join_words: Callable[[str], str], look_after: Callable[[str], Awaitable[None]],
+        recordings: Callable[[], Recordings | None], where: Whereabouts, look_after: Callable[[str], Awaitable[None]],
     ) -> None:
         """`look_after` is called when another run is on the screens: it may be one that nobody here has started."""
         self.code = code
@@ -49,7 +50,7 @@ class Room:
         self._classroom = classroom
         self._ask = ask
         self._recordings = recordings
-        self._join_words = join_words
+        self._where = where
         self._look_after = look_after
         self._showings: OrderedDict[Key, Showing] = OrderedDict()
         self._changed, self._urgent, self._looking = asyncio.Event(), asyncio.Event(), asyncio.Lock()
@@ -156,8 +157,10 @@ class Room:
         version = classroom.state(code).version
         build: dict[Role, Callable[[], dict[str, Any]]] = {
             "audience": lambda: classroom.audience_base(code),
-            "projector": lambda: classroom.projector_view(code, here=here, join_words=self._join_words(code)),
-            "console": lambda: classroom.console_view(code, here=here, reconnecting=reconnecting, recordings=self._recordings()),
+            "projector": lambda: classroom.projector_view(code, here=here, join_words=self._where.join_words(code)),
+            "console": lambda: classroom.console_view(
+                code, here=here, reconnecting=reconnecting, recordings=self._recordings(), unreachable=self._where.unreachable()
+            ),
         }
         views = {role: build[role]() for role in wanted}
         own: dict[str, bytes | None] = {}

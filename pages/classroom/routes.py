@@ -72,7 +72,7 @@ class ClassRoutes:
         self._limit = settings.participants_limit
         self._joins = Joins(most=settings.joins_per_client_limit)
         self._where = Whereabouts(settings)
-        self.feed = ClassFeed(self.door, recordings=runs, join_words=self._where.join_words, look_after=self._look_after)
+        self.feed = ClassFeed(self.door, recordings=runs, where=self._where, look_after=self._look_after)
         self.conductor = Conductor(runs, classroom, self.door.ask, self.door.change, self.feed.urge)
         self._ballots = Ballots(classroom)
         self._sign_in = SignIn(self.door, self.files)
@@ -261,8 +261,9 @@ class ClassRoutes:
     async def _done(self, code: str) -> Response:
         self.feed.urge(code)
         here, reconnecting = self.feed.presence(code)
-        view = self._classroom().console_view
-        return _json(await self.door.ask(view, code, here=here, reconnecting=reconnecting, recordings=self._runs()))
+        return _json(await self.door.ask(lambda: self._classroom().console_view(
+            code, here=here, reconnecting=reconnecting, recordings=self._runs(), unreachable=self._where.unreachable()
+        )))  # fmt: skip
 
     async def _stage(self, request: Request, page: Callable[..., str]) -> Response:
         async def drawn(state: ClassState) -> Response:

@@ -12,7 +12,7 @@ import time
 import streamlit as st
 from starlette.requests import Request
 
-from pages.classroom.address import Address, Interface, Surroundings, phone_address
+from pages.classroom.address import Address, Interface, Surroundings, objections, phone_address
 from pages.classroom.files import up
 from pages.classroom.probe import in_container, interfaces
 from scenarios.settings import Settings
@@ -28,13 +28,14 @@ class Whereabouts:
     def __init__(self, settings: Settings) -> None:
         self._public_url = settings.public_url
         self._page_url = f"http://localhost:{st.get_option('server.port')}"
+        self._proxied = False
         self._interfaces: tuple[Interface, ...] = ()
         self._looked_s = 0.0
         self._lock = threading.Lock()
 
     def remember(self, request: Request) -> None:
         """An instructor came by this address."""
-        self._page_url = _base(request)
+        self._page_url, self._proxied = _base(request), "x-forwarded-for" in request.headers
 
     def join_url(self, request: Request, code: str) -> str:
         """Where phones go, as seen by whoever asks."""
@@ -44,11 +45,19 @@ class Whereabouts:
         """The same as one reads it out, as seen by the instructor who came last."""
         return f"{self._address(self._page_url).short}/c/{code}"
 
+    def unreachable(self) -> str:
+        """Why no phone can open the address on the projector, and what to do; empty where nothing is certain."""
+        around = self._around(self._page_url)
+        return next((f"{each.words} {each.next}" for each in objections(phone_address(around), around) if each.sure), "")
+
     def _address(self, page_url: str) -> Address:
-        return phone_address(Surroundings(
+        return phone_address(self._around(page_url))
+
+    def _around(self, page_url: str) -> Surroundings:
+        return Surroundings(
             page_url=page_url, public_url=self._public_url, listens_on=str(st.get_option("server.address") or ""),
-            interfaces=self._machine(), in_container=in_container(),
-        ))  # fmt: skip
+            interfaces=self._machine(), in_container=in_container(), proxied=self._proxied,
+        )  # fmt: skip
 
     def _machine(self) -> tuple[Interface, ...]:
         with self._lock:

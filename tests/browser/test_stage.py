@@ -258,6 +258,10 @@ def test_the_run_of_the_class_with_its_prediction_and_what_came_out(open_stage: 
     stage.show(projector_view(LESSON, "experiments", run=run_view(LESSON, "r3")))
     expect(page.locator(".sl-root")).to_have_attribute("data-state", "finished")
     expect(page.locator(".pj-speed")).to_have_text("8 GPUs = 2.2× of one")
+    expect(page.locator(".pj-badge")).to_have_text("Ran live")
+    stage.play("r4", run_of(20))
+    stage.show(projector_view(LESSON, "experiments", run=run_view(LESSON, "r4")))
+    expect(page.locator(".pj-badge")).to_have_text("Live")
 
 
 def test_a_question_that_is_gone_and_an_address_that_is_long_spoil_nothing(open_stage: OpenStage, stage: StageServer) -> None:
@@ -426,6 +430,13 @@ def test_keys_are_not_the_classs_while_somebody_types_or_has_tabbed_to_a_button(
     page.get_by_role("button", name="Blank").click()
     page.keyboard.press("Space")
     assert [body["action"] for body in posted(stage, 4, page)[2:]] == ["blank", "next"], "after a click the space is the next step"
+
+
+def test_the_console_warns_of_what_spoils_the_class(open_stage: OpenStage, stage: StageServer) -> None:
+    page = open_stage("console", console_view(LESSON, "lobby") | {"warning": "Phones cannot open http://localhost:8501."}, size="phone")
+    expect(page.get_by_role("status").filter(has_text="Phones cannot open")).to_be_in_viewport()
+    stage.show(console_view(LESSON, "vote"))
+    expect(page.get_by_text("Phones cannot open")).to_be_hidden()
 
 
 def test_the_console_does_what_an_instructor_needs(open_stage: OpenStage, stage: StageServer) -> None:

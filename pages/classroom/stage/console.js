@@ -53,6 +53,8 @@ class Console {
     this.clock = html("strong", "cn-clock", now);
     this.alert = html("p", "cn-alert", section);
     this.alert.setAttribute("role", "alert");
+    this.warning = html("p", "cn-alert cn-warning", section);
+    this.warning.setAttribute("role", "status");
     this.lost = html("p", "cn-alert cn-lost", section, "Connection lost; trying again. What is below may be old.");
     this.lost.hidden = true;
     const bar = html("div", "cn-bar-moves", body);
@@ -85,6 +87,7 @@ class Console {
     const { item } = view;
     setText(this.place, item ? `Question ${item.no} of ${item.of}: ${item.title}` : "Now");
     setText(this.now, stateName(view.state));
+    setText(this.warning, view.warning ?? "");
     setText(this.progress, view.round ? `${view.answered} of ${Math.max(view.here ?? 0, view.answered)} answered` : "");
     setText(this.back, view.back ? `← ${stateName(view.back)}` : "← Back");
     this.back.disabled = !view.back;

@@ -25,8 +25,13 @@ export function experiments(root, view, { line, lanes }) {
   let showing = "";
   let connect = null;
 
+  let mode = "";
+  // What is over is not live any longer, above all where it broke off.
+  const fillBadge = (over) => setText(badge, over && mode === "Live" ? "Ran live" : mode);
+
   const tellEnd = () => {
     const end = line.run?.events.find(([, name]) => name === "end")?.[2];
+    fillBadge(Boolean(end));
     setText(speed, end ? speedWords(end.summary) : "");
     setText(said, end?.sentence || "");
     setAttribute(root, "data-over", Boolean(end));
@@ -39,7 +44,7 @@ export function experiments(root, view, { line, lanes }) {
     setText(title, racers.length ? "The race: one epoch of the same data" : unbroken(run?.title ?? now.item.title));
     show(race.box, Boolean(racers.length));
     if (racers.length) race.show(racers, now.frozen);
-    setText(badge, !run ? "" : run.mode === "recorded" ? run.recorded_words || "Recorded" : "Live");
+    mode = !run ? "" : run.mode === "recorded" ? run.recorded_words || "Recorded" : "Live";
     setAttribute(badge, "data-mode", run?.mode ?? "");
     show(badge, Boolean(run));
     show(waiting, !run && !racers.length);
@@ -52,6 +57,7 @@ export function experiments(root, view, { line, lanes }) {
       setText(said, "");
       setAttribute(root, "data-over", false);
     }
+    fillBadge(root.dataset.over === "true" && known === showing);
     if (!run || !connect) return;
     const options = {
       run_id: run.run_id, replay: run.mode === "recorded", odd_rank: run.odd_rank, metric: run.metric, prediction: run.prediction,

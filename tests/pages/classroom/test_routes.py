@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from lessons.classroom import ClassState
@@ -42,3 +44,11 @@ def test_a_class_goes_from_joining_to_a_vote_that_counts(browser: Browser, drive
     assert phone.get(f"/c/{lobby.code}/view").json()["me"] == {**answer.json()["me"], "nickname": "Ada"}
     view = act(driver, lobby.code, "next")
     assert view["votes"]["first"] == {"total": 1, "counts": {options[1]: 1}}  # type: ignore[index]
+
+
+def test_the_console_of_a_lobby_that_no_phone_can_reach_says_so(
+    app: Starlette, driver: TestClient, lobby: ClassState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.state.classes._where, "unreachable", lambda: "No phone comes in.")
+    assert act(driver, lobby.code, "blank", on=False)["warning"] == "No phone comes in."
+    assert act(driver, lobby.code, "next")["warning"] == "", "everybody is in"

@@ -49,3 +49,13 @@ def test_the_setting_comes_first() -> None:
     where = Whereabouts(Settings(public_url="https://class.example/lab"))
     assert where.join_url(asked("/class/ABC234/qr.svg", "127.0.0.1:8501"), "ABC234") == "https://class.example/lab/c/ABC234"
     assert where.join_words("ABC234") == "class.example/lab/c/ABC234"
+
+
+def test_an_address_that_no_phone_can_open_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    where = Whereabouts(Settings())
+    assert where.unreachable() == "", "a phone of this network can open it"
+    monkeypatch.setattr(whereabouts.st, "get_option", {"server.address": "127.0.0.1", "server.port": 8501}.get)
+    assert "Start it with --server.address 0.0.0.0" in where.unreachable(), "no other address of this machine would answer"
+    where.remember(asked("/class/ABC234/console", "class.example", x_forwarded_for="10.0.0.7"))
+    assert where.unreachable() == "", "a proxy stands before it"
+    assert Whereabouts(Settings(public_url="http://localhost:8501")).unreachable().startswith("Phones cannot open http://localhost:8501")
