@@ -11,9 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from lessons.classroom.doing import Done
+from lessons.classroom.doing import Done, whole
 from lessons.classroom.keeping import change_participant, count_participants, find_participant, insert_participant
 from lessons.classroom.model import ClassFullError, ClassState, Participant, RemovedError
+
+LARGEST_ID = 2**31 - 1
+"""That a database can have given."""
 
 PEOPLE_ACTIONS: Mapping[str, tuple[Mapping[str, bool], str]] = {
     "hide": ({"hidden": True}, "is hidden"), "unhide": ({"hidden": False}, "is shown again"),
@@ -40,9 +43,9 @@ def moderate(
     connection: Connection, before: ClassState, action: str, arguments: Mapping[str, Any], *, now_s: float
 ) -> tuple[Done, Participant]:
     """One of `PEOPLE_ACTIONS` on `participant`, the id of the console's list. Raises ValueError."""
-    participant = arguments.get("participant")
-    if not isinstance(participant, int) or isinstance(participant, bool) or len(arguments) != 1:
-        raise ValueError(f"participant={str(participant)[:20]}: must be the number of somebody in this class, and nothing else")
+    if set(arguments) != {"participant"}:
+        raise ValueError("participant: must be the number of somebody in this class, and nothing else")
+    participant = whole("participant", arguments["participant"], 1, LARGEST_ID)
     change, words = PEOPLE_ACTIONS[action]
     person = change_participant(connection, before.code, participant, **change)
     if person is None:

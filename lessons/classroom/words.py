@@ -20,6 +20,8 @@ LONGEST_TITLE = 80
 
 _JOINERS = "\u200c\u200d"
 """Between letters of some scripts, and inside emoji; anything else that cannot be seen is refused."""
+_DOUBLED = [first + second for first in _JOINERS for second in _JOINERS]
+"""No script and no emoji has two of them in a row."""
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols that are empty."""
 _MOST_MARKS = 2
@@ -88,6 +90,8 @@ def clean_note(text: str) -> str:
 def _unseen(text: str) -> str:
     """What `text` holds that nobody can see or that spoils the lines around, in words; empty for nothing."""
     marks = 0
+    if any(pair in text for pair in _DOUBLED):
+        return "characters that cannot be seen"
     for letter in text:
         category = unicodedata.category(letter)
         marks = marks + 1 if category in ("Mn", "Me") else 0

@@ -58,7 +58,8 @@ class Refusal(Exception):
 
     def response(self) -> Response:
         headers = HEADERS if self.retry_s is None else {**HEADERS, "Retry-After": str(self.retry_s)}
-        return JSONResponse({"reason": self.reason, "words": self.words, **self.more}, self.status, headers=headers)
+        words = self.words.encode("utf-8", "replace").decode()  # half a character, out of a request, cannot be sent
+        return JSONResponse({"reason": self.reason, "words": words, **self.more}, self.status, headers=headers)
 
 
 class LateError(StoreError):

@@ -63,6 +63,9 @@ class ClassFeed:
             role, room, viewer = await self._admit(request)
             screen = room.screens[role]
             await room.enter(screen, viewer, _seen(request))
+            if _is_strangers(role, request) and len(screen.viewers) > PROJECTORS:  # many came in while this one was let in
+                room.leave(screen, viewer)
+                raise _crowded()
         except Exception as error:
             refusal = refusal_of(error)
             if refusal is None:
@@ -89,9 +92,8 @@ class ClassFeed:
         if state.code not in self._rooms:
             await self._look_after(state.code)
         room = self.room(state.code)
-        strangers = role == "projector" and instructor_in(request.scope) is None
-        if strangers and len(room.screens[role].viewers) >= PROJECTORS:
-            raise Refusal(503, "busy", f"{PROJECTORS} projectors follow this class already.", retry_s=60)
+        if _is_strangers(role, request) and len(room.screens[role].viewers) >= PROJECTORS:
+            raise _crowded()
         if viewer.person:
             room.make_room(viewer.person, TABS)
         return role, room, viewer
@@ -156,6 +158,15 @@ class ClassFeed:
 def _person(token: str) -> int:
     """A participant's number: who it is matters for counting only, and must not lead back to the token."""
     return int(hashed(token)[:15], 16) + 1
+
+
+def _is_strangers(role: Role, request: Request) -> bool:
+    """Whether this stream is for somebody who has the code and nothing else."""
+    return role == "projector" and instructor_in(request.scope) is None
+
+
+def _crowded() -> Refusal:
+    return Refusal(503, "busy", f"{PROJECTORS} projectors follow this class already.", retry_s=60)
 
 
 def _seen(request: Request) -> str:

@@ -273,7 +273,7 @@ def test_markup_in_a_nickname_stays_text(browser: Browser, driver: TestClient, l
         assert "script-src 'self';" in page.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("nickname", ["a" * 25, "\u202egnirts", "a\nb", "a\x00b", "\u200b", 5, ["a"], {"a": 1}])
+@pytest.mark.parametrize("nickname", ["a" * 25, "a\u200d\u200db", "\u202egnirts", "a\nb", "a\x00b", "\u200b", 5, ["a"], {"a": 1}])
 def test_a_nickname_that_cannot_be_read_is_refused(browser: Browser, classroom: Classroom, lobby: ClassState, nickname: object) -> None:
     answer = browser().post(f"/c/{lobby.code}/join", json={"nickname": nickname})
     assert (answer.status_code, answer.json()["reason"]) == (422, "invalid")
@@ -465,3 +465,26 @@ def test_removed_is_removed(browser: Browser, driver: TestClient, classroom: Cla
     ):  # fmt: skip
         assert (answer.status_code, answer.json()["reason"]) == (403, "removed")
     assert answered(classroom, lobby.code) == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "body"),
+    [
+        ("do", '{"action": "next", "\\ud800": 1}'), ("do", '{"action": "\\ud800"}'), ("do", '{"action": "go_to", "state": "\\ud800"}'),
+        ("do", '{"action": "remove", "participant": 99999999999999999999999}'), ("do", '{"action": "remove", "participant": -1}'),
+        ("do", '{"action": "remove"}'), ("do", '{"action": "remove", "participant": true}'), ("do", '{"action": "timer", "seconds": NaN}'),
+        ("do", '{"action": "hands", "round": "first", "counts": {"t1": Infinity}}'), ("experiment", '{"cause_id": "\\ud800"}'),
+        ("experiment", '{"cause_id": "fix", "knobs": {"\\ud800": 1}}'), ("experiment", '{"cause_id": "fix", "knobs": {"batch": 1e999}}'),
+    ],
+)  # fmt: skip
+def test_what_no_console_sends_is_refused_with_words(
+    driver: TestClient, classroom: Classroom, lobby: ClassState, what: str, body: str
+) -> None:
+    for action in ("next", "next", "skip", "next"):
+        classroom.act(lobby.code, action)
+    before = classroom.state(lobby.code)
+    assert before.state == "experiments"
+    answer = driver.post(f"/class/{lobby.code}/{what}", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["words"]
+    assert classroom.state(lobby.code) == before

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from typing import Any
 
 import httpx
 import pytest
@@ -15,6 +19,7 @@ from starlette.applications import Starlette
 from lessons.classroom import Classroom, ClassState
 from lessons.store import Store
 from pages.classroom import feed, screens
+from pages.classroom.room import Room
 from scenarios.config import RunConfig
 from scenarios.record import append_event
 from tests.pages.classroom.conftest import KEY, LESSON
@@ -397,4 +402,24 @@ def test_a_console_ends_where_its_instructor_signs_out(client: Client, lobby: Cl
     other.post(f"/class/{lobby.code}/do", json={"action": "next"})
     for each in (second, wall):
         assert each.until("class", state="vote")
+        each.close()
+
+
+def test_projectors_that_come_at_the_same_moment_are_no_more_than_those_that_come_in_turn(
+    app: Starlette, client: Client, lobby: ClassState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "PROJECTORS", 2)
+    room = app.state.classes.feed.room
+    all_here, enter = threading.Barrier(6), Room.enter
+
+    async def together(self: Room, *arguments: Any) -> None:
+        await asyncio.to_thread(all_here.wait, 20)
+        await enter(self, *arguments)
+
+    monkeypatch.setattr(Room, "enter", together)
+    with ThreadPoolExecutor(6) as pool:
+        came = list(pool.map(lambda _: Follower(client(), lobby.code, "projector"), range(6)))
+    assert Counter(each.response.status_code for each in came) == {200: 2, 503: 4}
+    assert len(room(lobby.code).screens["projector"].viewers) == 2
+    for each in came:
         each.close()
