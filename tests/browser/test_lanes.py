@@ -284,7 +284,8 @@ def test_tiles_keep_their_places(picture: OpenPicture, feed: LanesServer) -> Non
     feed.set("long", [*run_of(60), end("finished", 12_100, summary=figures)])
     mount(page, "long")
     state(page, "finished")
-    expect(page.locator(".sl-epoch")).to_have_text("epoch 2, 40 %")
+    expect(page.locator(".sl-epoch")).to_have_text("1.4 epochs")
+    expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
     assert page.locator(".sl-tile dd").all_inner_texts() == ["2.2×", "32 s", "8 times", "4,816/s"]
     expect(page.locator(".sl-tile").nth(1)).to_contain_text("at this rate")
     after = tile_places(page)

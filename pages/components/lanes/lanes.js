@@ -254,7 +254,8 @@ class Lanes {
     this.most = Math.max(this.most, view.ended || state === "paused" ? 0 : model.progressAt(at, count));
     if (view.ended || !count) this.most = model.progressAt(t, count);
     if (this.replaying && this.most > model.progressAt(t, count) + 0.5) this.most = model.progressAt(t, count);
-    this.panel.fillEpoch(this.most, count ? epochWords(this.most) : "epoch –", Boolean(count));
+    const finished = state === "finished";
+    this.panel.fillEpoch(this.most, count ? epochWords(this.most, finished) : "epoch –", Boolean(count), finished);
     if (state === "replay" || state === "running") this.panel.fillStatus(statusWords(state, view), TONES[state]);
   }
 

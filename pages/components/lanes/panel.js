@@ -112,10 +112,10 @@ export class Panel {
     setAttribute(this.dot, "data-tone", tone);
   }
 
-  fillEpoch(progress, words, known) {
+  fillEpoch(progress, words, known, finished) {
     const epoch = Math.floor(progress + 1e-6);
-    // Like its words, the bar is full until the next epoch has its first percent.
-    const part = known ? (epoch > 0 && progress - epoch < 0.01 ? 1 : progress - epoch) : 0;
+    // Like its words, the bar is full until the next epoch has its first percent, and after a whole epoch at the end of a run.
+    const part = known ? (epoch > 0 && (finished || progress - epoch < 0.01) ? 1 : progress - epoch) : 0;
     this.done.style.transform = `scaleX(${part.toFixed(4)})`;
     setAttribute(this.bar, "aria-valuenow", Math.round(part * 100));
     setText(this.epoch, words);

@@ -39,8 +39,11 @@ export function plain(value) {
   return Math.abs(value) < 1e-4 ? value.toExponential(1) : String(Number(value.toPrecision(2)));
 }
 
-export function epochWords(progress) {
+// Of a finished run the part of a last epoch that it also saw is no work left undone.
+export function epochWords(progress, finished = false) {
   const epoch = Math.floor(progress + 1e-6);
+  const seen = Math.floor(progress * 100 + 1e-6) / 100;
+  if (finished && epoch > 0) return seen === 1 ? "1 epoch" : `${seen} epochs`;
   const percent = Math.min(100, Math.floor((progress - epoch) * 100 + 1e-6));
   if (epoch > 0 && percent === 0) return `epoch ${epoch}, 100 %`;
   return epoch > 0 ? `epoch ${epoch + 1}, ${percent} %` : `epoch ${percent} %`;
