@@ -79,6 +79,19 @@ class Copies:
         finally:
             live.looking.release()
 
+    def fresh(self, code: str) -> LiveClass:
+        """The copy of a class with everything that was in the store when this was called. Of many at once one asks it.
+
+        Raises UnknownClassError, StoreError.
+        """
+        called_s = time.monotonic()
+        live = self.of(code, look=False)
+        with live.looking:
+            if live.look_s - LOOK_EVERY_S < called_s:
+                live.look_s = time.monotonic() + LOOK_EVERY_S
+                live = self._compared(live.state.code, live)
+        return live
+
     def forget(self, code: str) -> None:
         with self._lock:
             self._live.pop(code, None)

@@ -77,6 +77,8 @@ class Looking:
         """What only this participant sees. Raises UnknownParticipantError, RemovedError."""
         live = self._copies.of(code)
         key = hashed(token) if token is not None and is_token(token) else ""
+        if key and key not in live.people:
+            live = self._copies.fresh(code)  # they may have joined at another replica a moment ago
         found = audience_me(live, key)
         if found is None:
             raise RemovedError if key in live.people else UnknownParticipantError

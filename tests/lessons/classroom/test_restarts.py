@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, update
 
-from lessons.classroom import Classroom, UnknownClassError, close_classroom, get_classroom
+from lessons.classroom import Classroom, UnknownClassError, UnknownParticipantError, close_classroom, get_classroom
 from lessons.classroom.copies import KEPT
+from lessons.classroom.words import new_token
 from lessons.learning import close_learning
 from lessons.store import Store, StoreError
 from lessons.store.tables import classes, votes
@@ -76,6 +77,20 @@ def test_replicas_on_one_database_see_what_the_others_do(room: Classroom, again:
     for door in (room, other):
         view = fresh(door, code).console_view(code)
         assert (view["state"], view["shares"]["n"]) == ("votes", 2)
+
+
+def test_who_joined_at_one_replica_is_known_at_the_other_at_once(room: Classroom, again: Callable[[], Classroom]) -> None:
+    """A proxy may send the next request of a phone anywhere."""
+    code, _ = new_class(room, people=1, at="vote")
+    other = again()
+    assert other.joined(code) == 1
+    late = room.join(code, nickname="Late")
+    assert other.audience_me(code, late.token)["nickname"] == "Late"
+    later = room.join(code)
+    cast(other, code, later, RIGHT)
+    assert other.audience_me(code, later.token)["votes"]["first"] == RIGHT
+    with pytest.raises(UnknownParticipantError):
+        other.audience_me(code, new_token())
 
 
 def test_no_line_of_the_log_is_missed_between_two_of_ones_own(room: Classroom, again: Callable[[], Classroom]) -> None:
