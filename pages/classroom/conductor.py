@@ -121,13 +121,14 @@ class Conductor:
         Before a restart it was, or another web replica has. Where that one is alive it tells first.
         """
         state: ClassState = await self._ask(self._classroom().state, code)
-        turn = self._turns.get(code)
-        if state.run is None or state.run["mode"] != "live" or code in self._tasks or (turn is not None and turn.locked()):
+        if state.run is None or state.run["mode"] != "live":
             return
         run = await self._ask(self._runs().get, state.run["run_id"])
         lesson = await self._ask(self._classroom().lesson, code)
         title = state.run["title"]
-        if run is not None and lesson is not None:
+        turn = self._turns.get(code)
+        own = code in self._tasks or (turn is not None and turn.locked())
+        if run is not None and lesson is not None and not own:
             self._begin(code, lambda: self._watch(code, run, title, lesson, after_s=OTHERS_FIRST_S))
 
     async def close(self) -> None:
