@@ -240,7 +240,7 @@ class AttemptStore:
             current = self.get(attempt.token)
             if current is not None and current.version != attempt.version:
                 raise StaleAttempt(current)
-            raise ValueError(f"not possible at the stage {attempt.stage!r}")
+            raise ValueError(f"This is not possible now: the question is at the stage {attempt.stage!r}. This is how it stands.")
         with self._store.write() as connection:
             if not attempt.stored:
                 current = _insert(connection, attempt, learner, {**changes, "stage": stage})

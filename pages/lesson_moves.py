@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import streamlit as st
 
 from lessons import Lesson, Silhouette
-from lessons.attempts import Attempt, Certainty
+from lessons.attempts import Attempt, Certainty, StaleAttempt
 from lessons.deep_links import CAUSE, RUN
 from lessons.experiments import cause_of
 from pages.learner import learner
@@ -25,12 +25,18 @@ FIX = "fix"
 
 
 def lock_in(lesson: Lesson, number: int) -> None:
-    """The form's button."""
+    """The form's button, of the try with this number: another tab may have gone on to the second one, which must not be used up here."""
     option, certainty = st.session_state.get(f"option-{lesson.id}-{number}"), st.session_state.get(f"sure-{lesson.id}-{number}")
     if option is None or certainty is None:
         say("Choose an answer first." if option is None else "Say how sure you are.")
         return
-    move(lesson, lambda attempt: store().lock_in(attempt, lesson, option, cast(Certainty, certainty), learner=learner()))
+
+    def answer(attempt: Attempt) -> Attempt:
+        if attempt.stage not in ("question", "second_try") or attempt.try_no != number:
+            raise StaleAttempt(attempt)
+        return store().lock_in(attempt, lesson, option, cast(Certainty, certainty), learner=learner())
+
+    move(lesson, answer)
 
 
 def run_own_cause(lesson: Lesson, prediction: str | None) -> None:

@@ -64,6 +64,26 @@ def test_a_wrong_answer_gets_its_rebuttal_and_not_the_key(lesson_page: Page, att
     assert [option.text for option in LESSON.options if option.id != WRONG.id] == page.radio[0].options
 
 
+def test_an_answer_in_a_tab_that_was_left_behind_uses_up_no_try(lesson_page: Page, attempts: AttemptStore) -> None:
+    started = attempts.start(LESSON.id)
+    left_behind = lesson_page(attempt=started.token)
+    left_behind.radio[0].set_value(LESSON.key.id)
+    left_behind.button_group[0].set_value("certain")
+    attempts.lock_in(started, LESSON, WRONG.id, "guess")
+    press(left_behind, "Lock in my answer")
+    assert "This attempt went on in another tab; this is how it stands now." in html_of(left_behind)
+
+    started = attempts.start(LESSON.id)
+    left_behind = lesson_page(attempt=started.token)
+    left_behind.radio[0].set_value(LESSON.key.id)
+    left_behind.button_group[0].set_value("certain")
+    answered = attempts.predict(attempts.lock_in(started, LESSON, WRONG.id, "guess"), None)
+    second = attempts.try_again(attempts.see_verdict(answered), LESSON)
+    press(left_behind, "Lock in my answer")
+    assert "This attempt went on in another tab; this is how it stands now." in html_of(left_behind)
+    assert attempts.get(started.token) == second
+
+
 def test_a_deep_link_gives_nothing_away_and_is_used_afterwards(lesson_page: Page, attempts: AttemptStore) -> None:
     cause = LESSON.causes[0]
     page = lesson_page(cause=cause.id, gpu="nonsense")
