@@ -57,8 +57,8 @@ def _mastery(mine: Progress) -> None:
         '<p class="pg-note">Mastered: named right on three occasions in a row, on different days. A miss begins anew.</p>'
     )
     rows = "".join(_mastery_row(each) for each in mine.mastery)
-    if rows:
-        st.html(f'<ul class="pg-mastery">{rows}</ul>')
+    none = '<p class="pg-prose">None yet: a cause stands here once you have seen the verdict on it.</p>'
+    st.html(f'<ul class="pg-mastery">{rows}</ul>' if rows else none)
 
 
 def _mastery_row(each: CauseMastery) -> str:

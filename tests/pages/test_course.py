@@ -63,6 +63,7 @@ def test_what_was_left_open_goes_on_and_its_cause_is_not_named(token: str) -> No
     press(page, "Go on with this lesson")
     progress = html_of(open_page("progress.py"))
     assert "met" not in progress.split("Continue elsewhere")[0].split("days.")[1]
+    assert "None yet: a cause stands here once you have seen the verdict on it." in progress
     assert token in open_page("progress.py").code[0].value
 
 
