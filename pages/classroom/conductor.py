@@ -112,8 +112,9 @@ class Conductor:
 
     async def clear(self, code: str) -> None:
         """Take the run off the screens."""
-        self._forget(code, (await self._at(code))[0])
-        await self._act(code)
+        async with self._turns.setdefault(code, asyncio.Lock()):  # pressed during a start, it takes off what that puts on
+            self._forget(code, (await self._at(code))[0])
+            await self._act(code)
 
     async def look_after(self, code: str) -> None:
         """A class has a live run on its screens that was not started here: follow it, and say what becomes of it.

@@ -366,6 +366,27 @@ def test_two_presses_at_once_have_one_run(conduct: Conduct, classroom: Classroom
     conduct(script)
 
 
+def test_off_the_screens_is_not_overtaken_by_a_run_that_was_starting(
+    conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = runs.start
+
+    def slowly(*arguments: Any, **named: Any) -> Run:
+        time.sleep(0.2)
+        return start(*arguments, **named)
+
+    monkeypatch.setattr(runs, "start", slowly)
+
+    async def script(conductor: Conductor) -> None:
+        pressed = asyncio.create_task(conductor.experiment(code, causes(classroom, code)[0]))
+        await asyncio.sleep(0.05)
+        await conductor.clear(code)
+        await pressed
+        assert on_screen(classroom, code) == {}
+
+    conduct(script)
+
+
 def test_another_run_ends_the_one_before(conduct: Conduct, classroom: Classroom, code: str, runs: PretendedRuns) -> None:
     async def script(conductor: Conductor) -> None:
         await conductor.experiment(code, causes(classroom, code)[0])
