@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InvalidatePoolError, SQLAlchemyError
 
 from lessons.store.faults import StoreError, store_error
 from lessons.store.migrate import migrate
@@ -85,17 +85,25 @@ def _sqlite(data_dir: Path, busy_limit_s: float) -> Engine:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"The folder {data_dir} cannot be made: {error.strerror}.") from None
+    file = data_dir / STORE_FILE
     engine = create_engine(
-        f"sqlite:///{data_dir / STORE_FILE}", connect_args={"timeout": busy_limit_s, "check_same_thread": False},
+        f"sqlite:///{file}", connect_args={"timeout": busy_limit_s, "check_same_thread": False},
         pool_size=CONNECTIONS, max_overflow=CONNECTIONS, pool_timeout=busy_limit_s,
     )
 
     @event.listens_for(engine, "connect")
-    def prepare(connection: Any, _: object) -> None:
+    def prepare(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # `begin` below says when a transaction begins, not the driver
         # FULL: in WAL mode a commit is on the disk when it returns; NORMAL could lose the last answers in a power cut.
         for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
+        record.info["file"] = _identity(file)
+
+    @event.listens_for(engine, "checkout")
+    def look(_: object, record: Any, __: object) -> None:
+        # A backup moved into place leaves connections at the file that is gone, where what is acknowledged would be lost with them.
+        if record.info["file"] != _identity(file):
+            raise InvalidatePoolError
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -103,6 +111,15 @@ def _sqlite(data_dir: Path, busy_limit_s: float) -> Engine:
         connection.exec_driver_sql(connection.get_execution_options().get("shardlab_begin", "BEGIN"))
 
     return engine
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    """Which file this is, whatever it is called; None where there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _postgresql(database_url: str, busy_limit_s: float) -> Engine:

@@ -170,6 +170,27 @@ def test_a_lost_table_is_said(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_backup_that_is_put_in_place_is_gone_on_with(tmp_path: Path) -> None:
+    """Connections would stay at the file that is gone: what was acknowledged afterwards would be lost with it."""
+    store, lesson_id = open_store(tmp_path), "one-busy-gpu"
+    kept = AttemptStore(store).start(lesson_id)
+    with sqlite3.connect(tmp_path / STORE_FILE) as source, sqlite3.connect(tmp_path / "backup") as backup:
+        source.backup(backup)
+    source.close()
+    backup.close()
+    for part in ("", "-wal", "-shm"):
+        (tmp_path / f"{STORE_FILE}{part}").unlink()
+    with pytest.raises(StoreError, match="nothing was saved"):
+        AttemptStore(store).start(lesson_id)
+    (tmp_path / "backup").rename(tmp_path / STORE_FILE)
+    acknowledged = AttemptStore(store).start(lesson_id)
+    store.close()
+    again = open_store(tmp_path)
+    assert AttemptStore(again).get(kept.token) == kept
+    assert AttemptStore(again).get(acknowledged.token) == acknowledged
+    again.close()
+
+
 def test_a_database_that_goes_away_comes_back(cluster: Cluster, postgresql_url: str, tmp_path: Path) -> None:
     store = open_store(tmp_path, postgresql_url)
     cluster.stop(signal.SIGQUIT)
