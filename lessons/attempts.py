@@ -22,7 +22,7 @@ from lessons.causes import HEALTHY, cause_of_lesson, cause_of_option
 from lessons.grading import TRIES, Certainty, grade
 from lessons.judgements import Judgement, may_cost, see, write
 from lessons.learners import ensure_learner, learner_id, well_formed
-from lessons.model import SILHOUETTES, Lesson, Silhouette
+from lessons.model import SILHOUETTES, Lesson, LessonSet, Silhouette
 from lessons.store import STORE_FILE, Store, StoreError, open_store
 from lessons.store.tables import attempts as table
 
@@ -125,16 +125,21 @@ class AttemptStore:
 
         It is the one with this token (from the address), if it is at this lesson and belongs to the learner or to nobody; else the
         learner's latest unfinished one at this lesson; else a fresh one, which is kept nowhere until the first answer is locked in.
+        One that cannot be gone on with (see `fits`) is passed over.
         """
         with self._store.read() as connection:
             own = learner_id(connection, learner) if learner is not None and well_formed(learner) else None
             found = _read(connection, token) if token and _usable(token) else None
-            if found is not None and found.lesson_id == lesson.id and found.learner_id in (None, own):
+            usable = found is not None and found.lesson_id == lesson.id and fits(lesson, found.stage, found.answers)
+            if found is not None and usable and found.learner_id in (None, own):
                 return found
             if own is None:
                 return _fresh(lesson.id, seed=shuffle_seed(learner or "", lesson.id, 0))
             mine = connection.execute(_AT_LESSON, {"own": own, "lesson": lesson.id}).mappings().all()
-            unfinished = [row for row in mine if row["stage"] != "explained" and row["kind"] == "lesson"]
+            unfinished = [
+                row for row in mine
+                if row["stage"] != "explained" and row["kind"] == "lesson" and fits(lesson, row["stage"], row["answers"])
+            ]
             if unfinished:
                 return _attempt(unfinished[-1])
             return _fresh(
@@ -268,6 +273,11 @@ def runnable_causes(lesson: Lesson, attempt: Attempt) -> tuple[str, ...]:
     return tuple(option.causes[0] for option in options if option is not None)
 
 
+def fits(lesson: Lesson, stage: str, answers: Collection[str]) -> bool:
+    """Whether an attempt can be gone on with, or looked at: a lesson that was rewritten may lack the option that is to be judged."""
+    return stage == "explained" or all(lesson.option(answer) is not None for answer in answers)
+
+
 def shuffle_seed(learner: str, lesson_id: str, number: int) -> int:
     """The seed of a learner's attempt number `number` at a lesson: a reload before the first answer shows the same order again."""
     digest = hashlib.sha256(f"{learner} {lesson_id} {number}".encode()).digest()
@@ -291,14 +301,13 @@ def insert_attempt(connection: Connection, lesson_id: str, own: int, **more: Any
     return _store(connection, _fresh(lesson_id, **more), own, {})
 
 
-def open_review(connection: Connection, own: int, lesson_ids: Collection[str]) -> Attempt | None:
+def open_review(connection: Connection, own: int, lessons: LessonSet) -> Attempt | None:
     """The review of one of these lessons that the learner has not come to the end of."""
-    row = connection.execute(
-        select(table).where(
-            table.c.learner_id == own, table.c.kind == "review", table.c.stage != "explained", table.c.lesson_id.in_(lesson_ids)
-        ).order_by(table.c.created_s).limit(1)
-    ).mappings().first()
-    return None if row is None else _attempt(row)
+    rows = connection.execute(
+        select(table).where(table.c.learner_id == own, table.c.kind == "review", table.c.stage != "explained").order_by(table.c.created_s)
+    ).mappings()
+    found = ((row, lessons.get(row["lesson_id"])) for row in rows)
+    return next((_attempt(row) for row, lesson in found if lesson is not None and fits(lesson, row["stage"], row["answers"])), None)
 
 
 def _insert(connection: Connection, attempt: Attempt, learner: str | None, changes: dict[str, Any]) -> Attempt:

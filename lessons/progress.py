@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, select
 
+from lessons.attempts import fits
 from lessons.cards import cards_of
 from lessons.causes import cause_of_lesson
 from lessons.judgements import Judgement, seen_by
@@ -88,7 +89,7 @@ def progress_in(connection: Connection, token: str, lessons: LessonSet, *, now_s
     """The progress under a token, inside a transaction; that of a newcomer for an unknown one."""
     own = learner_id(connection, token) if well_formed(token) else None
     attempted = [] if own is None else list(connection.execute(_attempts_of(own)))
-    tried = [row for row in attempted if row.kind == "lesson"]
+    tried = [row for row in attempted if row.kind == "lesson" and _counts(row, lessons)]
     judged = [] if own is None else seen_by(connection, own)
     secret = {row.token for row in attempted if row.stage != "explained"}  # after a wrong first answer there may be a second try
     told = [each for each in judged if each.ref not in secret]
@@ -122,6 +123,12 @@ def course_order(lessons: LessonSet, token: str) -> tuple[Lesson, ...]:
 def _attempts_of(own: int) -> Any:
     columns = (attempts.c.token, attempts.c.lesson_id, attempts.c.stage, attempts.c.answers, attempts.c.kind)
     return select(*columns).where(attempts.c.learner_id == own).order_by(attempts.c.created_s, attempts.c.token)
+
+
+def _counts(row: Row[Any], lessons: LessonSet) -> bool:
+    """Not where its lesson was rewritten in the middle of it: the page begins that lesson anew."""
+    lesson = lessons.get(row.lesson_id)
+    return lesson is None or fits(lesson, row.stage, row.answers)
 
 
 def _lesson(lesson: Lesson, lessons: LessonSet, tried: Sequence[Row[Any]], judged: Sequence[Judgement]) -> LessonProgress:

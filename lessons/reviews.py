@@ -68,7 +68,7 @@ class Reviews:
             own = learner_id(connection, learner)
             if own is None:
                 return None
-            under_way = open_review(connection, own, [lesson.id for lesson in lessons.lessons]) or _open_mystery(connection, own)
+            under_way = open_review(connection, own, lessons) or _open_mystery(connection, own)
             if under_way is not None:
                 return under_way
             ready = _due_now(cards_of(connection, own), lessons, now_s)

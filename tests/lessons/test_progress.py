@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from lessons import load_lessons
+from lessons.attempts import Attempt
 from lessons.causes import HEALTHY, cause_name, cause_of_lesson, cause_of_option, typical_config
 from lessons.judgements import Judgement
 from lessons.learners import new_token
@@ -218,3 +219,26 @@ def test_no_cause_is_named_while_a_second_try_is_left(learning: Learning, lesson
     assert export is not None
     assert [each.cause for each in progress.mastery] == [cause_of_lesson(lesson)]
     assert [row["cause"] for row in export["judgements"]] == [cause_of_lesson(lesson)]
+
+
+@pytest.mark.parametrize("stage", ["predict", "run", "verdict", "second_try"])
+def test_a_lesson_that_was_rewritten_in_the_middle_is_begun_anew(learning: Learning, lesson: Lesson, stage: str) -> None:
+    """Its old attempt could neither be shown nor finished, and would be what comes next for ever."""
+    token, wrong, store = new_token(), next(option for option in lesson.options if not option.right), learning.attempts
+    left = store.lock_in(store.open(lesson, learner=token), lesson, wrong.id, "certain", learner=token)
+    moves: list[Callable[[Attempt], Attempt]] = [
+        lambda attempt: store.predict(attempt, "all_high"), store.see_verdict, lambda attempt: store.try_again(attempt, lesson),
+    ]
+    while left.stage != stage:
+        left = moves.pop(0)(left)
+    options = tuple(replace(option, id="x9") if option == wrong else option for option in lesson.options)
+    rewritten = replace(lesson, options=options)
+    lessons = LessonSet(lessons=(rewritten,), faults=())
+    assert learning.progress(token, lessons).next.kind == "start"
+    anew = store.open(rewritten, learner=token, token=left.token)
+    assert public_view(rewritten, anew).stage == "question"
+    anew = store.lock_in(anew, rewritten, rewritten.key.id, "fairly", learner=token)
+    store.explain(store.see_verdict(store.predict(anew, None)), rewritten)
+    mine = learning.progress(token, lessons)
+    assert (mine.done, mine.marks, mine.next.kind) == (1, 2.0, "mystery")
+    assert store.open(lesson, learner=token, token=left.token) == left, "the lesson as it was goes on with it"
