@@ -17,7 +17,7 @@ from lessons.public_view import PublicView
 from pages.lab_link import LabLink
 from pages.lesson_knobs import knobs, knobs_popover
 from pages.lesson_moves import FIX, choose_cause, ended, outcome, start_run, stop, watch_recording
-from pages.lesson_state import current, link, view_of
+from pages.lesson_state import found, link, view_of
 from scenarios.record import summary_of
 from scenarios.runs import Run, get_runs
 
@@ -59,8 +59,8 @@ def _linked_run() -> Run | None:
 def act(lesson: Lesson) -> None:
     """What the picture asked for: called before the rerun that it causes."""
     asked: Any = st.session_state.get("lanes", {}).get("action") or {}
-    attempt = current(lesson)
-    if not attempt.stored or not asked:
+    attempt = found(lesson) if asked else None
+    if attempt is None or not attempt.stored:
         return
     view = view_of(lesson, attempt)
     action, run_id = asked.get("action"), asked.get("run_id")

@@ -14,7 +14,7 @@ from lessons.attempts import Attempt, Certainty, StaleAttempt
 from lessons.deep_links import CAUSE, RUN
 from lessons.experiments import cause_of
 from pages.learner import learner
-from pages.lesson_state import current, move, store, view_of
+from pages.lesson_state import found, move, store, view_of
 from pages.notices import say
 from scenarios.config import RunConfig
 from scenarios.record import end_of
@@ -48,8 +48,8 @@ def run_own_cause(lesson: Lesson, prediction: str | None) -> None:
 
 def start_run(lesson: Lesson, cause_id: str, knobs: dict[str, Any] | None = None, pace: Literal["live", "fast"] = "live") -> None:
     """A fresh run of this cause (or of the healthy script) becomes what the stage shows."""
-    attempt = current(lesson)
-    if not attempt.stored:
+    attempt = found(lesson)
+    if attempt is None or not attempt.stored:
         return
     cause = lesson.cause(cause_id)
     run = _begin(lesson.config_of(lesson.fix if cause is None else cause.scenario, knobs), attempt, pace)
@@ -74,9 +74,9 @@ def ended(lesson: Lesson, run_id: str | None) -> None:
 
     A run that did not get as far as it should proves nothing: the stage stays, and the picture offers to run it again.
     """
-    attempt = current(lesson)
+    attempt = found(lesson)
     run = get_runs().get(run_id) if run_id else None
-    if attempt.stage != "run" or run is None:
+    if attempt is None or attempt.stage != "run" or run is None:
         return
     # The record is over before the processes are gone, and the picture tells of the end as soon as it sees it.
     end = end_of(run.run_dir) or run.unwritten_end
@@ -107,16 +107,16 @@ def show_answer(lesson: Lesson) -> None:
 
 def stop(lesson: Lesson, run_id: str) -> None:
     """This visitor no longer wants the run; it ends with the last one who does."""
-    attempt = current(lesson)
-    if attempt.stored:
+    attempt = found(lesson)
+    if attempt is not None and attempt.stored:
         get_runs().stop(run_id, attempt.token)
 
 
 def watch_recording(lesson: Lesson, cause_id: str, run_id: str) -> None:
     """Instead of waiting in line: the newest good equal run, labelled as a recording. Whoever waited leaves the line."""
-    attempt, recording = current(lesson), get_runs().get(run_id)
+    attempt, recording = found(lesson), get_runs().get(run_id)
     cause = lesson.cause(cause_id)
-    if not attempt.stored or recording is None or not _shows(lesson, recording, cause_id):
+    if attempt is None or not attempt.stored or recording is None or not _shows(lesson, recording, cause_id):
         return
     st.session_state["recording"] = run_id
     waiting = attempt.runs.get(cause_id) or st.query_params.get(RUN)
@@ -131,10 +131,10 @@ def watch_recording(lesson: Lesson, cause_id: str, run_id: str) -> None:
 def _shows(lesson: Lesson, run: Run, cause_id: str) -> bool:
     """Whether a run belongs to this cause, or to the healthy script."""
     cause = lesson.cause(cause_id)
-    found = cause_of(lesson, run.config, preferred=None if cause is None else cause_id)
+    shown = cause_of(lesson, run.config, preferred=None if cause is None else cause_id)
     if cause is None:
-        return found is None and run.config.scenario == lesson.config_of(lesson.fix).scenario
-    return found == cause_id
+        return shown is None and run.config.scenario == lesson.config_of(lesson.fix).scenario
+    return shown == cause_id
 
 
 def show_run(cause_id: str, run_id: str | None) -> None:

@@ -40,6 +40,15 @@ def current(lesson: Lesson) -> Attempt:
     return store().open(lesson, learner=learner(), token=link().attempt)
 
 
+def found(lesson: Lesson) -> Attempt | None:
+    """`current` for a button: None, with a sentence for the page, where the store cannot be read."""
+    try:
+        return current(lesson)
+    except StoreError as fault:
+        say(str(fault))
+        return None
+
+
 def view_of(lesson: Lesson, attempt: Attempt) -> PublicView:
     """All that may be shown now."""
     return public_view(lesson, attempt)

@@ -21,6 +21,8 @@ from scenarios.runs import QueueFull, get_runs
 MYSTERY = "mystery"
 """The parameter of the address that names the run shown, so that a reload comes back to its verdict."""
 
+GONE = "This run is no longer kept: everything under your link was deleted."
+
 
 def mysteries() -> Mysteries:
     return get_learning().mysteries
@@ -45,33 +47,48 @@ def begin() -> None:
 
 def answer() -> None:
     """The form's button."""
+    _do(_answer)
+
+
+def _answer() -> None:
     mystery = current()
     if mystery is None:
+        say(GONE)
         return
     cause, figure, certainty = (st.session_state.get(f"{name}-{mystery.token}") for name in ("cause", "figure", "sure"))
     for value, sentence in ((cause, "Name a cause first."), (figure, "Say which figure told you."), (certainty, "Say how sure you are.")):
         if value is None:
             say(sentence)
             return
-    _do(lambda: _show(mysteries().answer(mystery, str(cause), str(figure), str(certainty), get_runs())))
+    _show(mysteries().answer(mystery, str(cause), str(figure), str(certainty), get_runs()))
 
 
 def give_up() -> None:
     """To be told instead."""
+    _do(_give_up)
+
+
+def _give_up() -> None:
     mystery = current()
-    if mystery is not None:
-        _do(lambda: _show(mysteries().give_up(mystery, get_runs())))
+    if mystery is None:
+        say(GONE)
+        return
+    _show(mysteries().give_up(mystery, get_runs()))
 
 
 def act() -> None:
     """What the picture asked for: called before the rerun that it causes."""
+    _do(_act)
+
+
+def _act() -> None:
     asked: Any = st.session_state.get("lanes", {}).get("action") or {}
     action, mystery = asked.get("action"), current()
     if action in ("run", "run_again"):
         if mystery is None:
             begin()
         else:
-            _do(lambda: _run(mystery, afresh=action == "run_again"))
+            _run(mystery, afresh=action == "run_again")
     elif action == "stop" and mystery is not None and asked.get("run_id") == mystery.run_id:
         get_runs().stop(mystery.run_id or "", mystery.token)
 
@@ -85,7 +102,7 @@ def _show(mystery: Mystery) -> None:
 
 
 def _do(change: Callable[[], None]) -> None:
-    """Carry out a change; what is in its way becomes a sentence."""
+    """Carry out a change; what is in its way becomes a sentence, a store that cannot even be read too."""
     try:
         change()
     except StaleMystery as stale:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import time
@@ -14,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 
 from lessons.attempts import AttemptStore
 from lessons.learning import close_learning
+from lessons.store import Store, StoreError
+from lessons.store.faults import BUSY
 from scenarios import runs as runs_module
 from scenarios.config import RunConfig
 from scenarios.record import append_event
@@ -93,6 +96,22 @@ def pretended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prete
     yield runs
     get_sweeps().close()
     close_learning()
+
+
+@pytest.fixture
+def broken_store(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """`broken_store()`: from now on nothing can be read or written."""
+
+    @contextlib.contextmanager
+    def refuse(store: Store) -> Iterator[None]:
+        raise StoreError(BUSY)
+        yield
+
+    def break_it() -> None:
+        for name in ("read", "write"):
+            monkeypatch.setattr(Store, name, refuse)
+
+    return break_it
 
 
 @pytest.fixture

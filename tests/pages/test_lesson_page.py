@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from lessons import load_lessons
@@ -104,6 +105,26 @@ def test_the_fix_runs_with_the_knobs_of_the_link(lesson_page: Page, attempts: At
     pretended.end()
     page.run()
     assert not next(button for button in page.button if button.label == "Run again").disabled
+
+
+@pytest.mark.parametrize("button", ["Lock in my answer", "Run again", "Run the fixed version"])
+def test_a_store_that_cannot_be_read_is_said(
+    button: str, lesson_page: Page, attempts: AttemptStore, pretended: PretendedRuns, broken_store: Callable[[], None]
+) -> None:
+    asked = button.startswith("Lock")
+    page = lesson_page(attempt=(attempts.start(LESSON.id) if asked else explained(attempts)).token)
+    if asked:
+        page.radio[0].set_value(WRONG.id)
+        page.button_group[0].set_value("fairly")
+    elif button == "Run again":
+        press(page, "Run the fixed version")
+        pretended.end()
+        page.run()
+    before = len(pretended.runs)
+    broken_store()
+    press(page, button)
+    assert "nothing was saved" in page.error[0].value
+    assert len(pretended.runs) == before
 
 
 def test_a_full_queue_is_a_sentence(lesson_page: Page, attempts: AttemptStore, pretended: PretendedRuns) -> None:

@@ -79,3 +79,24 @@ def test_its_run_in_the_address_of_another_page_says_nothing(
         return " | ".join([html_of(opened), *labels(opened), *widgets]).replace(run_id, "")
 
     assert shown(run.run_id) == shown("f" * 16), "as that of a run that does not exist"
+
+
+@pytest.mark.parametrize("button", ["Name the cause", "Tell me instead"])
+def test_a_store_that_cannot_be_read_is_said_and_the_run_stays_open(
+    button: str, mystery_page: Callable[..., AppTest], broken_store: Callable[[], None]
+) -> None:
+    page = press(mystery_page(), "Start a mystery run")
+    page.radio[0].set_value("c0")
+    page.selectbox[0].set_value("power")
+    page.button_group[0].set_value("fairly")
+    broken_store()
+    press(page, button)
+    assert "nothing was saved" in page.error[0].value
+
+
+def test_a_mystery_run_that_was_deleted_elsewhere_is_said_to_be_gone(mystery_page: Callable[..., AppTest]) -> None:
+    page = press(mystery_page(), "Start a mystery run")
+    get_learning().learners.delete(page.session_state["learner"])
+    press(page, "Tell me instead")
+    assert "was deleted" in html_of(page)
+    assert "Start a mystery run" in labels(page)
