@@ -26,6 +26,9 @@ MYSTERY = "mystery"
 SCHEDULER = Scheduler(learning_steps=(), relearning_steps=(), enable_fuzzing=False, maximum_interval=365)
 """Without fuzzing: the same answers at the same times give the same dates."""
 
+CLOCK_OFF_S = 86_400.0
+"""How far in the future an answer may lie before its date is taken for that of a wrong clock."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
@@ -35,6 +38,12 @@ class Card:
     due_s: float
     last_form: str
     """How it was asked last: `mystery`, or `LESSON:WORDING` (see `wording_form`)."""
+    asked_s: float
+    """When it was asked last."""
+
+    def is_due(self, now_s: float) -> bool:
+        """Asked tomorrow or later: the clock of the server was wrong then, and so is the date on the card."""
+        return self.due_s <= now_s or self.asked_s > now_s + CLOCK_OFF_S
 
 
 def wording_form(lesson_id: str, wording: int | None) -> str:
@@ -55,7 +64,7 @@ def schedule(connection: Connection, learner_id: int, judgement: Judgement, form
     card = FsrsCard(card_id=1) if known is None else FsrsCard.from_dict(cast(CardDict, known.card))
     at = datetime.fromtimestamp(judgement.at_s, UTC)
     if card.last_review is not None and at < card.last_review:  # the clock of the server was set back
-        at = card.last_review
+        card.last_review = at  # else the next date would follow from the wrong one, for ever
     card, _ = SCHEDULER.review_card(card, rating_of(judgement), at)
     values = {"card": card.to_dict(), "due_s": card.due.timestamp(), "last_form": form, "asked_s": judgement.at_s}
     if known is None:
@@ -67,4 +76,4 @@ def schedule(connection: Connection, learner_id: int, judgement: Judgement, form
 def cards_of(connection: Connection, learner_id: int) -> list[Card]:
     """All cards of a learner, the one that is due first (or has been due longest) first."""
     rows = connection.execute(select(table).where(table.c.learner_id == learner_id).order_by(table.c.due_s, table.c.cause))
-    return [Card(cause=row.cause, due_s=row.due_s, last_form=row.last_form) for row in rows]
+    return [Card(cause=row.cause, due_s=row.due_s, last_form=row.last_form, asked_s=row.asked_s) for row in rows]

@@ -78,9 +78,10 @@ class Reviews:
 def due_of(cards: Collection[Card], lessons: LessonSet, *, now_s: float | None = None) -> Due:
     """`Reviews.due`, of cards that were read already."""
     now_s = time.time() if now_s is None else now_s
-    dates_s = [card.due_s for card in _askable(cards, lessons)]
-    count = sum(due_s <= now_s for due_s in dates_s)
-    return Due(count=count, minutes=count * MINUTES, next_due_s=None if count else min(dates_s, default=None))
+    asked = _askable(cards, lessons)
+    count = sum(card.is_due(now_s) for card in asked)
+    next_due_s = None if count else min((card.due_s for card in asked), default=None)
+    return Due(count=count, minutes=count * MINUTES, next_due_s=next_due_s)
 
 
 def forms_of(cause: str, lessons: LessonSet) -> list[tuple[str, Lesson | None, int | None]]:
@@ -94,7 +95,7 @@ def forms_of(cause: str, lessons: LessonSet) -> list[tuple[str, Lesson | None, i
 
 def _due_now(cards: Collection[Card], lessons: LessonSet, now_s: float | None) -> list[Card]:
     now_s = time.time() if now_s is None else now_s
-    return [card for card in _askable(cards, lessons) if card.due_s <= now_s]
+    return [card for card in _askable(cards, lessons) if card.is_due(now_s)]
 
 
 def _askable(cards: Collection[Card], lessons: LessonSet) -> list[Card]:

@@ -165,6 +165,22 @@ def test_a_clock_that_was_set_back_breaks_nothing(
     assert learning.reviews.due(token, lessons).next_due_s is not None
 
 
+def test_what_was_answered_under_a_wrong_clock_comes_back(
+    learning: Learning, lesson: Lesson, lessons: LessonSet, clock: Callable[[float], float]
+) -> None:
+    token = new_token()
+    clock(4000)
+    answered(learning, token, lesson)
+    now_s = clock(-4000)
+    assert learning.reviews.due(token, lessons).count == 1, "not in eleven years"
+    item = learning.reviews.begin(token, lessons)
+    assert item is not None
+    finished(learning, item, lesson)
+    next_due_s = learning.reviews.due(token, lessons).next_due_s
+    assert next_due_s is not None
+    assert now_s < next_due_s < now_s + 30 * DAY_S
+
+
 def test_a_mistaken_cause_is_among_the_candidates(
     learning: Learning, lesson: Lesson, lessons: LessonSet, clock: Callable[[float], float]
 ) -> None:
