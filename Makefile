@@ -21,7 +21,7 @@ setup: $(VENV)/.ready-dev
 run: $(VENV)/.ready
 	exec $(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.showEmailPrompt false
 
-# Two processes: one drives the browser, the other does the rest. Many tests wait for real processes, so that one alone leaves half of two cores idle.
+# Two processes: one begins with the browser's tests, the other with the rest. Many wait for real processes: one alone leaves half of two cores idle.
 # A test that fails is tried once more, and the summary names it as RERUN: such a line is a fault to be found. Without make, pytest shows a failure at once.
 test: $(VENV)/.ready-dev chromium postgres nvml-stub
 	$(BIN)/python -m pytest --numprocesses 2 --no-loadscope-reorder --reruns 1 --rerun-show-tracebacks -raR

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 # One thread per process: eight ranks share few cores, and processes are forked from this one.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -29,7 +30,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if BROWSER in item.path.parents:
             item.add_marker("browser")
-    browser_first = hasattr(config, "workerinput")  # beside the others it is the longest piece, and has to begin at once
+    browser_first = hasattr(config, "workerinput")  # see FromBothEnds
 
     def order(item: pytest.Item) -> tuple[bool, bool]:
         browser = item.get_closest_marker("browser") is not None
@@ -40,10 +41,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    """Where two processes share the tests, all that drives a browser stays in one of them, and so do the tests of a file."""
-    return OneForTheBrowser(config, log)
+    return FromBothEnds(config, log)
 
 
-class OneForTheBrowser(LoadScopeScheduling):
+class FromBothEnds(LoadScopeScheduling):
+    """Of two processes one begins with the files that drive a browser, the other with the last of the rest, until they meet.
+
+    Two browsers at once would slow each other down more than a browser and the rest do.
+    """
+
     def _split_scope(self, nodeid: str) -> str:
-        return "browser" if nodeid.startswith("tests/browser/") else nodeid.split("::")[0]
+        return nodeid.split("::")[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        if node is not self.nodes[0]:
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)

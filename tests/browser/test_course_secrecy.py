@@ -10,6 +10,9 @@ import asyncio
 import html
 import re
 import urllib.request
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +23,8 @@ from scenarios.catalog import SCENARIOS
 from tests.benchmarks._answering import Learner
 from tests.browser.lesson_wire import secrets_of
 from tests.browser.server import ROOT, AppServer
+
+Read = TypeVar("Read")
 
 LESSONS = load_lessons().lessons
 OURS = "".join(path.read_text() for kind in ("js", "css") for path in sorted((ROOT / "pages").rglob(f"*.{kind}")))
@@ -60,6 +65,12 @@ def heard(learner: Learner) -> str:
     return text + "\n" + html.unescape(text)
 
 
+def awaited(script: Coroutine[Any, Any, Read]) -> Read:
+    """Run in a thread of its own: once a browser was started, this one has Playwright's event loop."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, script).result()
+
+
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.id)
 def test_nothing_tells_the_key_before_the_verdict(lesson: Lesson, app: AppServer) -> None:
     wrong = next(option for option in lesson.options if not option.right)
@@ -74,7 +85,7 @@ def test_nothing_tells_the_key_before_the_verdict(lesson: Lesson, app: AppServer
         await learner.close()
         return asked, heard(learner)
 
-    asked, locked_in = asyncio.run(answer())
+    asked, locked_in = awaited(answer())
     assert all(option.text in asked for option in lesson.options), "the frames were read"
     assert told(lesson, opened + asked) == []
     own = [cause for cause in map(lesson.cause, wrong.causes) if cause is not None]
@@ -93,5 +104,5 @@ def test_the_search_finds_what_is_told(app: AppServer) -> None:
         await learner.close()
         return heard(learner)
 
-    found = told(lesson, asyncio.run(read()))
+    found = told(lesson, awaited(read()))
     assert {lesson.why.html[:45], lesson.causes[0].title, lesson.sources[0].url} <= set(found)

@@ -293,7 +293,7 @@ def test_what_is_no_action_is_refused_in_words(room: Classroom) -> None:
     before = room.state(code)
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("nothing", {}, "action='nothing': must be one of next, back"), ("next", {"faster": 1}, "takes nothing else, not faster"),
-        ("timer", {}, "takes seconds, not nothing"), ("blank", {}, "takes on"), ("remove", {}, "participant=None"),
+        ("timer", {}, "takes seconds, not nothing"), ("blank", {}, "takes on"), ("remove", {}, "participant: must be the number"),
         ("remove", {"participant": 10**9}, "somebody in this class"), ("hide", {"participant": True}, "participant=True"),
         ("hide", {"participant": 1, "on": True}, "nothing else"),
     ]
