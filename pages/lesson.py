@@ -14,7 +14,7 @@ from pages.components.focus import focus
 from pages.lesson_ask import answered_lines, question, question_form
 from pages.lesson_below import below
 from pages.lesson_stage import stage
-from pages.lesson_state import chosen_lesson, current, focus_target, link, view_of
+from pages.lesson_state import NOT_HERE, chosen_lesson, current, focus_target, link, view_of
 from pages.lesson_tell import tell
 from pages.notices import said
 
@@ -31,6 +31,8 @@ faults = link().faults
 if faults:
     text = "; ".join(escape(str(fault)) for fault in faults[:3])
     st.html(f'<p class="pg-link-fault" role="status">A part of this link was left out: {text}</p>')
+if link().attempt not in (None, attempt.token):
+    st.html(f'<p class="pg-link-fault" role="status">{NOT_HERE}</p>')
 sentence = None if asking else said()  # the form has a place of its own for it
 if sentence:
     st.html(f'<p class="pg-link-fault" role="alert">{escape(sentence)}</p>')

@@ -18,6 +18,10 @@ from lessons.public_view import PublicView, public_view
 from pages.learner import learner
 from pages.notices import say
 
+NOT_HERE = (
+    "The answer that this address names is not there to go on with: it was deleted, its question was rewritten, or it is another browser’s."
+)
+
 
 def store() -> AttemptStore:
     """The attempts of this server. Raises StoreError where the store cannot be opened."""

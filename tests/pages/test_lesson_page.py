@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 from lessons import load_lessons
 from lessons.attempts import Attempt, AttemptStore
 from lessons.evidence import EvidenceRow
+from lessons.learning import get_learning
 from pages.lesson_evidence import table_html
+from pages.lesson_state import NOT_HERE
 from tests.pages.conftest import PretendedRuns
 
 LESSON = load_lessons().lessons[0]
@@ -138,6 +140,19 @@ def test_an_unknown_attempt_or_lesson_is_the_question(lesson_page: Page) -> None
     page = lesson_page(attempt="never-given-out", lesson="no-such-lesson")
     assert "Lock in my answer" in labels(page)
     assert "no-such-lesson" in html_of(page)
+    assert NOT_HERE in html_of(page)
+
+
+def test_an_attempt_that_another_tab_deleted_is_said_to_be_gone(lesson_page: Page) -> None:
+    page = lesson_page()
+    page.radio[0].set_value(WRONG.id)
+    page.button_group[0].set_value("fairly")
+    press(page, "Lock in my answer")
+    assert NOT_HERE not in html_of(page)
+    get_learning().learners.delete(page.session_state["learner"])
+    page.run()
+    assert NOT_HERE in html_of(page)
+    assert "Lock in my answer" in labels(page)
 
 
 def test_a_figure_of_the_evidence_table_keeps_its_unit_on_its_line() -> None:
