@@ -106,7 +106,7 @@ def _kept() -> None:
         '<h2 class="pg-h">Continue elsewhere</h2>'
         '<p class="pg-note">Open this link in another browser and go on there. Whoever has it is you: do not pass it on.</p>'
     )
-    st.code(f"{_base()}/continue/{learner()}", language=None)
+    st.code(f"{_base()}/continue/{learner()}", language=None, wrap_lines=True)  # a phone would have to scroll, which no key does
     st.html(
         '<h2 class="pg-h">What is kept about you</h2>'
         '<p class="pg-note">Your answers, predictions and marks, under a random token. No name, no address, nothing else.</p>'

@@ -25,6 +25,8 @@ def test_an_item_begun_in_one_browser_is_finished_in_another(open_page: OpenPage
     first.goto(first.url.split("/lesson")[0] + "/progress")
     settle(first)
     link = first.get_by_text("/continue/").inner_text().strip()
+    first.set_viewport_size({"width": 390, "height": 844})
+    assert_accessible(first)
     first.context.close()
 
     other = open_page("/", size="phone", theme="dark")

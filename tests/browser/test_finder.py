@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.checks import assert_accessible, assert_no_sideways_scroll, settle
@@ -33,12 +34,15 @@ def test_what_is_seen_leads_to_a_cause_by_keyboard_and_by_link(open_page: Callab
     expect(shared.get_by_role("heading", name="The data is not sharded")).to_be_in_viewport()
 
 
-def test_all_symptoms_fit_one_side_of_paper(open_page: Callable[..., Page]) -> None:
-    page = open_page("/symptoms")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_all_symptoms_fit_one_side_of_paper(theme: str, open_page: Callable[..., Page]) -> None:
+    page = open_page("/symptoms", theme=theme)
     settle(page)
     expect(page.locator(".pg-symptom")).not_to_have_count(0)
     assert_accessible(page)
     page.emulate_media(media="print")
     expect(page.locator('[data-testid="stHeader"]')).to_be_hidden()
+    for around in ("html", "body"):  # what the sheet leaves free is paper too
+        expect(page.locator(around)).to_have_css("background-color", "rgb(255, 255, 255)")
     sheet = page.pdf(format="A4", prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page[^s]", sheet)) == 1
