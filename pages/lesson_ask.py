@@ -61,7 +61,8 @@ def question_form(lesson: Lesson, view: PublicView) -> None:
                              key=f"sure-{lesson.id}-{view.try_no}")
         st.html(f'<p class="pg-note" id="stakes">{stakes_line(view.stakes, try_no=view.try_no)}</p>')
         with st.container(key="lock", horizontal=True, vertical_alignment="center"):
-            st.form_submit_button("Lock in my answer", type="primary", key="lock-in", on_click=lock_in, args=(lesson, view.try_no))
+            shown = (lesson, view.try_no, view.stakes)
+            st.form_submit_button("Lock in my answer", type="primary", key="lock-in", on_click=lock_in, args=shown)
             notice()
     glossary(view)
     with st.container(key="after-form"):

@@ -13,6 +13,7 @@ from lessons import Lesson, Silhouette
 from lessons.attempts import Attempt, Certainty, StaleAttempt
 from lessons.deep_links import CAUSE, RUN
 from lessons.experiments import cause_of
+from lessons.grading import Stake
 from pages.learner import learner
 from pages.lesson_state import found, move, store, view_of
 from pages.notices import say
@@ -24,8 +25,11 @@ FIX = "fix"
 """Stands where a cause would: the healthy script."""
 
 
-def lock_in(lesson: Lesson, number: int) -> None:
-    """The form's button, of the try with this number: another tab may have gone on to the second one, which must not be used up here."""
+def lock_in(lesson: Lesson, number: int, shown: tuple[Stake, ...]) -> None:
+    """The form's button, of the try with this number and these stakes.
+
+    Another tab may have gone on to the second try, which must not be used up here, or answered another lesson: marks can be lost then.
+    """
     option, certainty = st.session_state.get(f"option-{lesson.id}-{number}"), st.session_state.get(f"sure-{lesson.id}-{number}")
     if option is None or certainty is None:
         say("Choose an answer first." if option is None else "Say how sure you are.")
@@ -34,6 +38,8 @@ def lock_in(lesson: Lesson, number: int) -> None:
     def answer(attempt: Attempt) -> Attempt:
         if attempt.stage not in ("question", "second_try") or attempt.try_no != number:
             raise StaleAttempt(attempt)
+        if view_of(lesson, attempt).stakes != shown:
+            raise ValueError("You have answered elsewhere meanwhile: what this answer can win or lose has changed. Please lock in again.")
         return store().lock_in(attempt, lesson, option, cast(Certainty, certainty), learner=learner())
 
     move(lesson, answer)

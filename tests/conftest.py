@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return browser != browser_first, item.get_closest_marker("slow") is not None
 
     items.sort(key=order)  # stable: within each group, the order of collection stays
+
+
+@pytest.fixture(autouse=True)
+def _free_of_the_browsers_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Once a browser was driven, Playwright's event loop counts as running in this thread; the other tests may want one of their own."""
+    if BROWSER in request.path.parents:
+        yield
+        return
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 @pytest.hookimpl(optionalhook=True)

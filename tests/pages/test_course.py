@@ -121,6 +121,23 @@ def test_a_review_asks_in_other_words_and_does_not_remind_of_its_lesson(token: s
     assert FIRST.title in html_of(page)
 
 
+def test_no_marks_are_lost_where_the_page_said_that_nothing_is(token: str) -> None:
+    other = LESSONS.lessons[1]
+    page = AppTest.from_file(str(ROOT / "pages/navigation.py"), default_timeout=20)
+    page.query_params["lesson"] = other.id
+    page.run()
+    page.switch_page("lesson.py").run()
+    assert "nothing is lost this first time" in html_of(page)
+    wrong_once(get_learning(), token)
+    page.radio[0].set_value(next(option.id for option in other.options if not option.right))
+    page.button_group[0].set_value("certain")
+    press(page, "Lock in my answer")
+    assert "what this answer can win or lose has changed" in html_of(page)
+    assert "nothing is lost" not in html_of(page)
+    press(page, "Lock in my answer")
+    assert "Run my cause" in labels(page)
+
+
 def test_from_an_explained_lesson_one_goes_on_to_the_next(token: str) -> None:
     page = AppTest.from_file(str(ROOT / "pages/navigation.py"), default_timeout=20).run()
     page.switch_page("lesson.py").run()
