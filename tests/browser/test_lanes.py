@@ -275,6 +275,16 @@ def test_the_metric_switch_by_keyboard(picture: OpenPicture) -> None:
     assert [node["action"] for node in actions(page)] == []
 
 
+def test_a_picture_mounted_anew_is_in_no_state_before_it_is_drawn(picture: OpenPicture, feed: LanesServer) -> None:
+    page = picture("live")
+    state(page, "running")
+    left = page.evaluate("""() => {
+        window.mount({ run_id: "live", metric: "busy", odd_rank: 0 });
+        return Object.keys(document.querySelector(".sl-root").dataset);
+    }""")
+    assert left == []
+
+
 def test_tiles_keep_their_places(picture: OpenPicture, feed: LanesServer) -> None:
     page = picture("live")
     state(page, "running")

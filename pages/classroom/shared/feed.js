@@ -10,7 +10,8 @@ const ASLEEP_MS = 4_000;
 
 export class ClassFeed {
   // `on`: view(view, fresh), shown(run) when another run is on screen, change() when the line came or went, refused() when the
-  // server answers without a stream, heard() with whatever comes, where that is of interest, check() -> promise of true when the server answers, asked while nothing comes over the line.
+  // server answers without a stream, heard() with whatever comes, where that is of interest, check() -> promise of true when the server
+  // answers, asked while nothing comes over the line.
   constructor(url, on) {
     this.url = url;
     this.on = on;

@@ -72,6 +72,7 @@ class Lanes {
     this.listen.abort();
     this.root.replaceChildren();
     this.root.classList.remove("sl-root");
+    for (const name of ["run", "state", "over", "open", "blank"]) delete this.root.dataset[name]; // what comes next here is in no state yet
   }
 
   validMetric() {
