@@ -46,7 +46,7 @@ def page() -> None:
         )
         with st.container(key="symptoms-tools", horizontal=True, vertical_alignment="center", gap="small"):
             if gaps:
-                text = f"{gaps} of {len(configs)} pictures have no recording here yet."
+                text = f"{gaps} of {len(configs)} pictures {'has' if gaps == 1 else 'have'} no recording here yet."
                 asked = st.button("Run them now", key="symptoms-run", type="primary")
             else:
                 text, asked = "Print it with your browser (Ctrl+P): two columns on A4.", False
